@@ -1,0 +1,40 @@
+# make lab    set up and open the lab            make test   everything CI checks
+# make long   the same with the long variants    make bench  timings    make clean  remove what was built
+# Works with GNU make 3.81 and newer and any POSIX shell; Windows: see README.md.
+
+VENV = .venv
+PY = $(VENV)/bin/python
+# Options for JupyterLab, for example: make lab ARGS="--no-browser --port 8890"
+ARGS =
+# A Python of your choice, for example: make lab PYTHON=/opt/python3.12/bin/python3
+PYTHON =
+
+SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
+
+.PHONY: lab test long bench clean help
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+# Bound to this machine only, with Jupyter's own token; root (in a container) has to be allowed.
+lab:
+	@$(SETUP) lab
+	@$(PY) -m jupyterlab --ip=127.0.0.1 --LabApp.news_url=None \
+	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+	  $$(test "$$(id -u)" -ne 0 || echo --allow-root) $(ARGS) notebooks/00_start_here.ipynb
+
+test:
+	@$(SETUP) test
+	@$(PY) scripts/check.py $(ARGS)
+
+long:
+	@$(SETUP) test
+	@LABKIT_LONG=1 $(PY) scripts/check.py $(ARGS)
+
+bench:
+	@$(SETUP) test
+	@$(PY) -m pytest benchmarks $(ARGS)
+
+clean:
+	rm -rf "$(VENV)" build dist test-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
