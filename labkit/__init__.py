@@ -1,0 +1,79 @@
+"""Context Lab's package: record a run, replay it under a policy, price it, look at it.
+
+The usual way in is ``import labkit as lk``. Modules that draw (``lk.plots``, ``lk.panels``) are imported
+when they are first used, so that everything else runs without plotly and ipywidgets.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from labkit.errors import ContextOverflow, EditRefused, InputError, LabError
+from labkit.ladder.manager import ContextManager, Event
+from labkit.ladder.policy import Policy, load_policy, presets
+from labkit.ladder.rungs import Summary, clear, compact, stub
+from labkit.ladder.summaries import ExtractiveSummarizer
+from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
+from labkit.price.prices import Prices, prices
+from labkit.record.formats.labkit_jsonl import save
+from labkit.record.lines import LINE_ITEMS, line_of
+from labkit.record.load import load
+from labkit.record.sizes import Sizes, measure
+from labkit.record.tokens import Counter, count, get_counter
+from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace, Usage
+
+# The two packages of these names stay importable (``from labkit.replay.replay import Row``); the
+# attribute of the top level is the function, which is what people call.
+from labkit.replay.replay import Bill, Replay, bill, replay
+
+_LAZY = {"panels": "labkit.show.panels", "plots": "labkit.show.plots"}
+
+__all__ = [
+    "ARTICLE_RULES",
+    "Bill",
+    "Block",
+    "CacheRules",
+    "ContextManager",
+    "ContextOverflow",
+    "Counter",
+    "Edit",
+    "EditRefused",
+    "Event",
+    "ExtractiveSummarizer",
+    "Fact",
+    "InputError",
+    "LINE_ITEMS",
+    "LabError",
+    "Need",
+    "Policy",
+    "Prefix",
+    "Prices",
+    "Replay",
+    "Request",
+    "Sizes",
+    "Summary",
+    "Trace",
+    "Usage",
+    "bill",
+    "cache_rules",
+    "clear",
+    "compact",
+    "count",
+    "get_counter",
+    "line_of",
+    "load",
+    "load_policy",
+    "measure",
+    "presets",
+    "prices",
+    "replay",
+    "save",
+    "stub",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return import_module(_LAZY[name])
+    raise AttributeError(f"module 'labkit' has no attribute {name!r}")

@@ -1,0 +1,190 @@
+"""Summarizers: a deterministic one that extracts, and in ``llm_summary`` one that asks a model.
+
+The extractive summarizer relies on a convention the system prompt asks for: the agent writes its
+decisions and its open work on lines that begin with ``DECISION:``, ``TODO:`` and ``DONE:``. It also
+keeps the task, every later instruction, the errors that tools returned and the files they touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from labkit.ladder.rungs import Summary, errors_in
+from labkit.record.trace import Block
+
+__all__ = ["ExtractiveSummarizer"]
+
+HEADER = re.compile(r"Summary of turns 1 to (\d+)\. ")
+SAID = re.compile(r"^(DECISION|TODO|DONE): (.+)$", re.M)
+SEEN = re.compile(r"^(.*) \(last seen turn (\d+)\)$", re.S)
+CAPPED = re.compile(r"^(\d+) errors?, (\d+) files?")
+URL = re.compile(r"\w+://\S+")
+PATH = re.compile(r"(?:[\w.@~-]*/)+[\w.@-]*\.[A-Za-z]\w*")
+# A further line of an entry. Lines of our own never begin with a blank, so this is unambiguous.
+INDENT = "  "
+NOTES = "Current notes:"
+
+
+@dataclass
+class _Record:
+    """What has been extracted so far. The dicts are ordered by recency, oldest first."""
+
+    turn: int = 0
+    task: str = ""
+    earlier: list[str] = field(default_factory=list)
+    users: list[str] = field(default_factory=list)
+    decisions: list[str] = field(default_factory=list)
+    todos: dict[str, None] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    lost_errors: int = 0
+    lost_files: int = 0
+
+
+def _touch(entries: dict[str, int] | dict[str, str], key: str, value: int | str) -> None:
+    entries.pop(key, None)
+    entries[key] = value  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class ExtractiveSummarizer:
+    """Keeps, word for word, what later turns tend to need; the same input always gives the same summary.
+
+    Parameters
+    ----------
+    max_errors, max_files : int
+        The newest that are kept. What a cap leaves out is counted in the summary's own text and named
+        in ``Summary.dropped``.
+
+    Notes
+    -----
+    Summarizing a summary gives the same summary: every entry is read back as it was written, entries
+    of several lines included. A summary in a form this class does not know is kept whole.
+
+    Examples
+    --------
+    >>> blocks = [Block("text", "user", "Fix the rounding.\\nKeep USD as it is.", request=1)]
+    >>> summary = ExtractiveSummarizer().summarize(blocks, "")
+    >>> print(summary.text)
+    Summary of turns 1 to 1. Older tool output was dropped; re-read what you need.
+    TASK: Fix the rounding.
+      Keep USD as it is.
+    <BLANKLINE>
+    Current notes:
+    (empty)
+    """
+
+    max_errors: int = 20
+    max_files: int = 40
+
+    def summarize(self, blocks: Sequence[Block], notes: str) -> Summary:
+        """Summarize blocks, an earlier summary perhaps among them.
+
+        Parameters
+        ----------
+        blocks : sequence of Block
+        notes : str
+            Text of the notes file; the summary ends with it.
+
+        Returns
+        -------
+        Summary
+            Without usage: no model is called.
+        """
+        record = _Record()
+        for block in blocks:
+            record.turn = max(record.turn, block.turn)
+            if block.kind == "summary":
+                self._read_back(block, record)
+            elif block.kind == "text" and block.role == "user":
+                if record.task:
+                    record.users.append(f"(turn {block.turn}) {block.text}")
+                else:
+                    record.task = block.text
+            elif block.role == "assistant" and block.kind in ("text", "call"):
+                self._said(block, record)
+            elif block.kind == "result":
+                self._returned(block, record)
+        return self._write(record, notes)
+
+    def _said(self, block: Block, record: _Record) -> None:
+        for kind, text in SAID.findall(block.text):
+            if kind == "DECISION":
+                record.decisions.append(f"(turn {block.turn}) {text}")
+            elif kind == "TODO":
+                record.todos[text] = None
+            else:
+                record.todos.pop(text, None)
+
+    def _returned(self, block: Block, record: _Record) -> None:
+        for error in errors_in(block.text):
+            _touch(record.errors, error, block.turn)
+        for path in PATH.findall(URL.sub(" ", block.args or "")):
+            _touch(record.files, path, f"{path}, last {block.tool} at turn {block.turn}")
+
+    def _read_back(self, block: Block, record: _Record) -> None:
+        header = HEADER.match(block.text)
+        if not header:
+            record.earlier.append(block.text)
+            return
+        record.turn = max(record.turn, int(header.group(1)))
+        for kind, text in _entries(block.text):
+            if kind == "TASK":
+                record.task = record.task or text
+            elif kind == "EARLIER":
+                record.earlier.append(text)
+            elif kind == "USER":
+                record.users.append(text)
+            elif kind == "DECISION":
+                record.decisions.append(text)
+            elif kind == "TODO":
+                record.todos[text] = None
+            elif kind == "ERROR":
+                seen = SEEN.match(text)
+                _touch(record.errors, seen.group(1) if seen else text, int(seen.group(2)) if seen else block.turn)
+            elif kind == "FILE":
+                _touch(record.files, text.split(", last ", 1)[0], text)
+            elif kind == "DROPPED":
+                counts = CAPPED.match(text)
+                if counts:
+                    record.lost_errors += int(counts.group(1))
+                    record.lost_files += int(counts.group(2))
+
+    def _write(self, record: _Record, notes: str) -> Summary:
+        errors = [f"{e} (last seen turn {t})" for e, t in record.errors.items()]
+        files = list(record.files.values())
+        lost_errors = errors[: max(len(errors) - self.max_errors, 0)]
+        lost_files = files[: max(len(files) - self.max_files, 0)]
+        entries = [("TASK", record.task)]
+        entries += [("EARLIER", text) for text in record.earlier]
+        entries += [("USER", text) for text in record.users]
+        entries += [("DECISION", text) for text in record.decisions]
+        entries += [("TODO", text) for text in record.todos]
+        entries += [("ERROR", text) for text in errors[len(lost_errors) :]]
+        entries += [("FILE", text) for text in files[len(lost_files) :]]
+        few, many = record.lost_errors + len(lost_errors), record.lost_files + len(lost_files)
+        if few or many:
+            entries.append(("DROPPED", f"{few} errors, {many} files, the oldest, beyond what a summary keeps"))
+        header = f"Summary of turns 1 to {record.turn}. Older tool output was dropped; re-read what you need."
+        body = [f"{kind}: " + text.replace("\n", "\n" + INDENT) for kind, text in entries]
+        text = "\n".join([header, *body, "", NOTES, notes or "(empty)"])
+        return Summary(text, tuple([f"ERROR: {e}" for e in lost_errors] + [f"FILE: {f}" for f in lost_files]))
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """The entries of a summary of ours, up to the empty line before the notes."""
+    kind, parts = "", [""]
+    for line in text.split("\n")[1:]:
+        if line == "":
+            break
+        if line.startswith(INDENT) and kind:
+            parts.append(line[len(INDENT) :])
+            continue
+        if kind:
+            yield kind, "\n".join(parts)
+        kind, _, rest = line.partition(": ")
+        parts = [rest]
+    if kind:
+        yield kind, "\n".join(parts)

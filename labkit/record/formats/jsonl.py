@@ -1,0 +1,104 @@
+"""Reading JSON lines written by programs that crash, append and disagree.
+
+One bad line costs one line: it is skipped, counted and named by its number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import InputError
+
+__all__ = ["decode", "first_object", "first_objects", "read_lines", "read_text"]
+
+_decoder = json.JSONDecoder()
+
+
+def read_text(path: Path) -> str:
+    """Text of a file: UTF-8 with or without a byte order mark, bad bytes replaced.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is binary.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error}): check the path and its permissions") from None
+    return decode(data, path)
+
+
+def decode(data: bytes, path: Path) -> str:
+    """Decode the bytes of a session; see :func:`read_text`."""
+    head = data[:4096]
+    # NUL bytes occur in the middle of real logs after a crash; a file that starts with many is binary.
+    if head.count(0) > len(head) // 20 or head[:2] in (b"\x1f\x8b", b"PK") or head[:4] == b"\x89PNG":
+        raise InputError(f"{path} is a binary file: give a session in JSON or JSON lines")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def read_lines(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
+    r"""Parse a JSON-lines file.
+
+    Lines are split on ``\n`` only: other Unicode line ends are legal inside JSON strings.
+
+    Returns
+    -------
+    lines : list of (int, dict)
+        Line number from 1 and the object; two objects on one line give two entries.
+    warnings : list of str
+        One sentence a skipped line.
+    """
+    lines: list[tuple[int, dict[str, Any]]] = []
+    warnings: list[str] = []
+    text = read_text(path)
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip("\r \t\0")
+        if not line:
+            continue
+        objects, rest = _objects(line)
+        lines += [(number, o) for o in objects if isinstance(o, dict)]
+        others = sum(not isinstance(o, dict) for o in objects)
+        if others:
+            warnings.append(f"line {number}: JSON, but not an object; skipped")
+        if rest:
+            warnings.append(f"line {number}: not valid JSON from character {rest}; skipped from there")
+    return lines, warnings
+
+
+def _objects(line: str) -> tuple[list[Any], int]:
+    """All JSON values on a line, and the position from 1 of what does not parse (0: nothing)."""
+    values: list[Any] = []
+    position = 0
+    while position < len(line):
+        try:
+            value, position = _decoder.raw_decode(line, position)
+        except (ValueError, RecursionError):
+            return values, position + 1
+        values.append(value)
+        while position < len(line) and line[position] in " \t\r,\0":
+            position += 1
+    return values, 0
+
+
+def first_objects(path: Path, lines: int = 50) -> Iterator[dict[str, Any]]:
+    """JSON objects among the first lines of a file: enough to recognise a format; never raises."""
+    try:
+        with path.open("rb") as file:
+            for _ in range(lines):
+                line = file.readline(8_000_000)
+                if not line:
+                    return
+                values, _rest = _objects(line.decode("utf-8-sig", errors="replace").strip("\r\n \t\0"))
+                yield from (value for value in values if isinstance(value, dict))
+    except OSError:
+        return
+
+
+def first_object(path: Path) -> dict[str, Any] | None:
+    """The first JSON object among the first lines of a file, or ``None``."""
+    return next(first_objects(path), None)

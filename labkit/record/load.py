@@ -1,0 +1,84 @@
+"""One way in: ``load(path)`` recognises a session by its content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labkit.errors import InputError
+from labkit.record.formats import claude_code, labkit_jsonl
+from labkit.record.formats.jsonl import first_object, read_text
+from labkit.record.trace import Trace
+
+__all__ = ["load"]
+
+FORMATS = (labkit_jsonl, claude_code)
+
+
+def load(path: str | Path) -> Trace:
+    """Read a recorded session or a scripted run.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a folder that holds exactly one session with its subagent files.
+
+    Returns
+    -------
+    Trace
+        With one warning for everything that was skipped or guessed.
+
+    Raises
+    ------
+    InputError
+        If there is nothing there, or nothing in a known format; the message names what was given,
+        what is allowed and the nearest fix.
+
+    Examples
+    --------
+    >>> from labkit.files import data_path
+    >>> trace = load(data_path("traces", "invoice-60.jsonl"))
+    >>> trace.name, len(trace.requests), len(trace.blocks)
+    ('invoice-60', 60, 122)
+    """
+    path = Path(path).expanduser()
+    if path.is_dir():
+        return load(_only_session(path))
+    if not path.exists():
+        raise InputError(f"{path} does not exist: give a session file{_nearby(path)}")
+    if not path.is_file():
+        raise InputError(f"{path} is not a regular file: give a session in JSON or JSON lines")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty: give a session with at least one line")
+    for module in FORMATS:
+        if module.matches(path):
+            return module.read(path)
+    read_text(path)  # a binary file has a sentence of its own
+    head = first_object(path)
+    seen = "no JSON object in its first lines" if head is None else f"a first object with the keys {sorted(head)[:6]}"
+    raise InputError(
+        f"{path} is not in a format labkit knows ({seen}): give a session of {' or '.join(m.NAME for m in FORMATS)}"
+    )
+
+
+def _only_session(folder: Path) -> Path:
+    found = [
+        p
+        for p in sorted(folder.rglob("*.jsonl"))
+        if p.stat().st_size and "subagents" not in p.relative_to(folder).parts and any(m.matches(p) for m in FORMATS)
+    ]
+    if not found:
+        raise InputError(f"{folder} holds no session in a known format: give a .jsonl file of {' or '.join(m.NAME for m in FORMATS)}")
+    if len(found) > 1:
+        names = ", ".join(p.name for p in found[:3])
+        raise InputError(f"{folder} holds {len(found)} sessions ({names}, ...): give one of them")
+    return found[0]
+
+
+def _nearby(path: Path) -> str:
+    import difflib
+
+    folder = path.parent
+    if not folder.is_dir():
+        return f" (the folder {folder} does not exist either)"
+    close = difflib.get_close_matches(path.name, [p.name for p in folder.iterdir()], n=1, cutoff=0.5)
+    return f", did you mean {folder / close[0]}?" if close else ""

@@ -1,0 +1,114 @@
+"""What a policy took away that was needed: facts, unread results, excerpts used later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+from labkit.ladder.manager import Step
+from labkit.record.sizes import Sizes
+from labkit.record.trace import Block, Fact, Trace
+
+__all__ = ["Fidelity"]
+
+_kept: WeakKeyDictionary[Trace, list[tuple[int, ...]]] = WeakKeyDictionary()
+
+
+class Fidelity:
+    """Follows a replay and counts its losses as it goes; the work at a request is what changed in it.
+
+    Parameters
+    ----------
+    trace : Trace
+        Its ``facts`` and ``needs`` are what can be lost.
+    sizes : Sizes
+        What a re-read costs.
+
+    Notes
+    -----
+    A fact is lost at a request if it was said in an earlier or this one and the prompt no longer holds
+    its probe. A need is unmet if no block of the prompt holds its excerpt at the request that relies
+    on it; the charge is then the call and the result once more.
+    """
+
+    def __init__(self, trace: Trace, sizes: Sizes) -> None:
+        self._trace = trace
+        self._sizes = sizes
+        self._probes = [f.probe for f in trace.facts] + [n.excerpt for n in trace.needs]
+        self._holds = _holds(trace, self._probes)
+        self._said = [0] * len(self._probes)  # blocks that ever held the probe
+        self._visible = [0] * len(self._probes)  # blocks of the prompt that hold it
+        # Facts can stand in the system prompt, which no rung edits.
+        prefix = trace.prefixes[trace.requests[0].prefix]
+        for k, probe in enumerate(self._probes):
+            if probe in (prefix.system or ""):
+                self._said[k] = self._visible[k] = 1
+        self._by_identity = {id(b): held for b, held in zip(trace.blocks, self._holds, strict=True)}
+        self._due: dict[int, list[int]] = {}
+        for k, need in enumerate(trace.needs):
+            self._due.setdefault(need.request, []).append(k)
+        self._charged: set[int] = set()
+        self.unread = 0
+        self.uses_after_clear = 0
+        self.reread_tokens = 0
+
+    def appeared(self, position: int) -> None:
+        """A block of the trace entered the context."""
+        for k in self._holds[position]:
+            self._said[k] += 1
+            self._visible[k] += 1
+
+    def edited(self, step: Step) -> None:
+        """A policy changed the context."""
+        for block, _ in step.removed:
+            for k in self._held_by(block):
+                self._visible[k] -= 1
+        for block, _ in step.added:
+            for k in self._held_by(block):
+                self._visible[k] += 1
+        self.unread += sum(event.unread for event in step.events)
+
+    def needed(self, request: int) -> None:
+        """Check the excerpts that a request relies on, and charge for those that are gone."""
+        facts = len(self._trace.facts)
+        for k in self._due.get(request, ()):
+            if self._visible[facts + k]:
+                continue
+            self.uses_after_clear += 1
+            source = self._trace.needs[k].source
+            if source not in self._charged:
+                self._charged.add(source)
+                self.reread_tokens += self._sizes.blocks[source] + self._call_size(source)
+
+    @property
+    def facts_lost(self) -> int | None:
+        """Facts said and no longer in the prompt; ``None`` where the trace lists none."""
+        facts = len(self._trace.facts)
+        if not facts:
+            return None
+        return sum(said > 0 and not seen for said, seen in zip(self._said[:facts], self._visible[:facts], strict=True))
+
+    def facts(self) -> Iterator[tuple[Fact, bool]]:
+        """Each fact, and whether the prompt holds it."""
+        return zip(self._trace.facts, (seen > 0 for seen in self._visible), strict=False)
+
+    def _held_by(self, block: Block) -> tuple[int, ...]:
+        held = self._by_identity.get(id(block))
+        if held is None:
+            held = tuple(k for k, probe in enumerate(self._probes) if probe in block.text)
+        return held
+
+    def _call_size(self, result: int) -> int:
+        block = self._trace.blocks[result]
+        for i in range(result - 1, -1, -1):
+            other = self._trace.blocks[i]
+            if other.kind == "call" and other.call_id == block.call_id:
+                return self._sizes.blocks[i]
+        return 0
+
+
+def _holds(trace: Trace, probes: list[str]) -> list[tuple[int, ...]]:
+    """Which probes each block of the trace holds: found once, since a trace never changes."""
+    if trace not in _kept:
+        _kept[trace] = [tuple(k for k, probe in enumerate(probes) if probe in block.text) for block in trace.blocks]
+    return _kept[trace]
