@@ -11,7 +11,7 @@ from typing import Any
 
 from labkit.errors import InputError
 
-__all__ = ["atomic_write", "data_path", "load_data"]
+__all__ = ["atomic_write", "data_path", "home", "load_data"]
 
 
 def data_path(*parts: str) -> Path:
@@ -37,6 +37,22 @@ def data_path(*parts: str) -> Path:
     if not root.is_dir():
         root = package / "_data"
     return root.joinpath(*parts)
+
+
+def home() -> Path:
+    """Folder for what the lab remembers of a learner: predictions, progress.
+
+    Returns
+    -------
+    Path
+        ``LABKIT_HOME`` when set; in a checkout ``.labkit`` beside the package, which git ignores; else
+        ``~/.labkit``. It may not exist yet.
+    """
+    given = os.environ.get("LABKIT_HOME")
+    if given:
+        return Path(given).expanduser()
+    root = Path(__file__).resolve().parent.parent
+    return (root if (root / "pyproject.toml").is_file() else Path.home()) / ".labkit"
 
 
 @lru_cache(maxsize=None)
