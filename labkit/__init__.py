@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from labkit.errors import ContextOverflow, EditRefused, InputError, LabError
-from labkit.ladder.manager import ContextManager, Event
+from labkit.files import data_path
+from labkit.ladder.events import Event
+from labkit.ladder.manager import ContextManager
 from labkit.ladder.policy import Policy, load_policy, presets
 from labkit.ladder.rungs import Summary, clear, compact, stub
 from labkit.ladder.summaries import ExtractiveSummarizer
@@ -23,14 +25,18 @@ from labkit.record.sizes import Sizes, measure
 from labkit.record.tokens import Counter, count, get_counter
 from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace, Usage
 
-# The two packages of these names stay importable (``from labkit.replay.replay import Row``); the
+# The packages of these names stay importable (``from labkit.replay.replay import Row``); the
 # attribute of the top level is the function, which is what people call.
-from labkit.replay.replay import Bill, Replay, bill, replay
+from labkit.replay.audit import Audit, audit
+from labkit.replay.bill import Bill, bill
+from labkit.replay.replay import Replay, replay
 
 _LAZY = {"panels": "labkit.show.panels", "plots": "labkit.show.plots"}
 
 __all__ = [
     "ARTICLE_RULES",
+    "Audit",
+    "LINE_ITEMS",
     "Bill",
     "Block",
     "CacheRules",
@@ -43,7 +49,6 @@ __all__ = [
     "ExtractiveSummarizer",
     "Fact",
     "InputError",
-    "LINE_ITEMS",
     "LabError",
     "Need",
     "Policy",
@@ -55,11 +60,13 @@ __all__ = [
     "Summary",
     "Trace",
     "Usage",
+    "audit",
     "bill",
     "cache_rules",
     "clear",
     "compact",
     "count",
+    "data_path",
     "get_counter",
     "line_of",
     "load",

@@ -98,12 +98,12 @@ class Policy:
             raise InputError(f"edits_at is {self.edits_at!r}: give 'client' or 'server'")
         if self.bound_thinking not in ("refuse", "drop"):
             raise InputError(f"bound_thinking is {self.bound_thinking!r}: give 'refuse' or 'drop'")
-        for name in ("stub_if_smaller",):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} is {getattr(self, name)!r}: give true or false")
-        if isinstance(self.pinned, str) or not all(isinstance(tool, str) for tool in self.pinned):
-            raise InputError(f"pinned is {self.pinned!r}: give a list of tool names")
-        object.__setattr__(self, "pinned", frozenset(self.pinned))
+        if not isinstance(self.stub_if_smaller, bool):
+            raise InputError(f"stub_if_smaller is {self.stub_if_smaller!r}: give true or false")
+        pinned: object = self.pinned
+        if not isinstance(pinned, list | tuple | set | frozenset) or not all(isinstance(tool, str) for tool in pinned):
+            raise InputError(f"pinned is {pinned!r}: give a list of tool names")
+        object.__setattr__(self, "pinned", frozenset(pinned))
 
     @classmethod
     def nothing(cls) -> Policy:
@@ -122,7 +122,9 @@ class Policy:
         known = [f.name for f in fields(cls)]
         for name in values:
             if name not in known:
-                raise InputError(f"unknown policy field {name!r}{_closest(name, known)}: the fields are {', '.join(known)}")
+                raise InputError(
+                    f"unknown policy field {name!r}{_closest(name, known)}: the fields are {', '.join(known)}"
+                )
         try:
             return cls(**values)
         except TypeError as error:
@@ -193,9 +195,9 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a policy in JSON ({error}): give an object such as {{\"keep\": 5}}") from None
+        raise InputError(f'{path} is not a policy in JSON ({error}): give an object such as {{"keep": 5}}') from None
     if not isinstance(values, dict):
-        raise InputError(f"{path} holds a JSON {type(values).__name__}: give an object such as {{\"keep\": 5}}")
+        raise InputError(f'{path} holds a JSON {type(values).__name__}: give an object such as {{"keep": 5}}')
     return load_policy(values)
 
 

@@ -149,11 +149,7 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
 
 def message_starts(blocks: Sequence[Block]) -> set[int]:
     """Positions at which a message begins: consecutive blocks with one message number are one message."""
-    return {
-        i
-        for i, b in enumerate(blocks)
-        if i == 0 or b.message is None or b.message != blocks[i - 1].message
-    }
+    return {i for i, b in enumerate(blocks) if i == 0 or b.message is None or b.message != blocks[i - 1].message}
 
 
 def pair(blocks: Sequence[Block]) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from labkit.ladder.manager import Step
+from labkit.ladder.events import Step
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Fact, Trace
 

@@ -6,18 +6,18 @@ what the model would have done with that context. The loss columns say what was 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from labkit.errors import InputError
-from labkit.ladder.manager import ContextManager, Event, Step
+from labkit.ladder.events import Event, Step
+from labkit.ladder.manager import ContextManager
 from labkit.ladder.notes import notes_of
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summarizer
 from labkit.price.cache import ARTICLE_RULES, CacheRules
-from labkit.price.prices import Prices
 from labkit.record.lines import LINE_ITEMS, line_of
 from labkit.record.sizes import Sizes, measure
 from labkit.record.trace import Block, Request, Trace, Usage
@@ -26,7 +26,7 @@ from labkit.replay.fidelity import Fidelity
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Bill", "Replay", "Row", "bill", "replay"]
+__all__ = ["Replay", "Row", "replay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,92 +354,3 @@ def _remembering(sizes: Sizes) -> Callable[[str], int]:
         return tokens
 
     return count
-
-
-@dataclass(frozen=True)
-class Bill:
-    """What a replay costs, in US dollars.
-
-    Parameters
-    ----------
-    plain : float
-        Without a cache.
-    cached : float
-        With a cache whose entries never expire.
-    cold : float
-        With a cache whose entries expire during pauses.
-    summaries : float
-        The summarizer's own calls, contained in each of the three.
-    reread : float
-        Calling again for what was cleared and needed, as a first charge: each result once, written
-        to the cache. Not contained in the three.
-    prices : Prices
-    """
-
-    plain: float
-    cached: float
-    cold: float
-    summaries: float
-    reread: float
-    prices: Prices
-
-
-def bill(run: Replay, prices: Prices) -> Bill:
-    """Price a replay.
-
-    Parameters
-    ----------
-    run : Replay
-    prices : Prices
-        A card of ``data/prices.json``.
-
-    Returns
-    -------
-    Bill
-        Everything that is not read from the cache is written to it at the 5-minute price, which is
-        how automatic caching bills.
-
-    Examples
-    --------
-    >>> from labkit.files import data_path
-    >>> from labkit.ladder.policy import load_policy
-    >>> from labkit.price.prices import prices
-    >>> from labkit.record.load import load
-    >>> run = replay(load(data_path("traces", "invoice-60.jsonl")), load_policy("article"))
-    >>> charged = bill(run, prices("article"))
-    >>> f"{charged.plain:.2f} {charged.cached:.2f} {charged.cold:.2f}"
-    '4.00 1.60 1.75'
-    """
-    own = _usage_cost(run.summarizer_usage, prices)
-
-    def total(read: Callable[[Row], int]) -> float:
-        return own + _sum(
-            prices.cost(read=read(row), write_5m=row.input - read(row), output=row.output) for row in run.rows
-        )
-
-    return Bill(
-        plain=own + _sum(prices.cost(uncached=row.input, output=row.output) for row in run.rows),
-        cached=total(lambda row: row.read),
-        cold=total(lambda row: row.read_cold),
-        summaries=own,
-        reread=prices.cost(write_5m=run.reread_tokens) if run.reread_tokens else 0.0,
-        prices=prices,
-    )
-
-
-def _sum(costs: Iterable[float]) -> float:
-    import math
-
-    return math.fsum(costs)
-
-
-def _usage_cost(usage: Usage | None, prices: Prices) -> float:
-    if usage is None:
-        return 0.0
-    return prices.cost(
-        uncached=usage.uncached,
-        read=usage.cache_read,
-        write_5m=usage.cache_write_5m,
-        write_1h=usage.cache_write_1h,
-        output=usage.output,
-    )

@@ -1,0 +1,82 @@
+"""What the manager reports: an event for each edit, a step for each request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.record.trace import Block, Usage
+
+__all__ = ["Event", "Step"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One edit the manager made.
+
+    Parameters
+    ----------
+    request : int
+        Index of the request before which it happened.
+    kind : {"cleared", "compacted", "dropped_thinking"}
+        What was done.
+    messages : int
+        How many results were cleared, messages summarized or thinking blocks dropped.
+    freed : int
+        Tokens by which the context shrank.
+    kept_prefix : int
+        Tokens of the previous request that still stand unchanged before the edit: what a cache can
+        still read.
+    unread : int
+        Results that no request had carried whole when the edit took them.
+    dropped : tuple of str
+        Entries a summarizer's caps left out.
+    usage : Usage, optional
+        What the summarizer's own model call was billed.
+    """
+
+    request: int
+    kind: Literal["cleared", "compacted", "dropped_thinking"]
+    messages: int
+    freed: int
+    kept_prefix: int = 0
+    unread: int = 0
+    dropped: tuple[str, ...] = ()
+    usage: Usage | None = None
+
+    def __str__(self) -> str:
+        """One line, as an event log prints it.
+
+        Examples
+        --------
+        >>> print(Event(12, "cleared", 8, 21_903))
+        request 12: cleared 8 tool results (-21,903)
+        """
+        what = {"cleared": "tool results", "compacted": "messages", "dropped_thinking": "thinking blocks"}[self.kind]
+        verb = "dropped" if self.kind == "dropped_thinking" else self.kind
+        return f"request {self.request}: {verb} {self.messages} {what} (-{self.freed:,})"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one request looks like from outside, without a copy of its blocks.
+
+    Parameters
+    ----------
+    request : int
+        Index of the request.
+    total : int
+        Its input in tokens.
+    shared : int
+        Tokens at its start that equal the start of the previous request.
+    removed, added : tuple of (Block, int)
+        Blocks that an edit took out of the context or put into it, with their tokens.
+    events : tuple of Event
+    """
+
+    request: int
+    total: int
+    shared: int
+    removed: tuple[tuple[Block, int], ...] = ()
+    added: tuple[tuple[Block, int], ...] = ()
+    events: tuple[Event, ...] = ()
