@@ -40,10 +40,15 @@ def load(path: str | Path) -> Trace:
     >>> trace.name, len(trace.requests), len(trace.blocks)
     ('invoice-60', 60, 122)
     """
-    path = Path(path).expanduser()
+    path = Path(path)
+    try:
+        path = path.expanduser()
+        exists = path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"{str(path)!r:.200} is not a usable path ({error}): give a session file") from None
     if path.is_dir():
         return load(_only_session(path))
-    if not path.exists():
+    if not exists:
         raise InputError(f"{path} does not exist: give a session file{_nearby(path)}")
     if not path.is_file():
         raise InputError(f"{path} is not a regular file: give a session in JSON or JSON lines")
@@ -51,7 +56,8 @@ def load(path: str | Path) -> Trace:
         raise InputError(f"{path} is empty: give a session with at least one line")
     for module in FORMATS:
         if module.matches(path):
-            return module.read(path)
+            trace: Trace = module.read(path)
+            return trace
     read_text(path)  # a binary file has a sentence of its own
     head = first_object(path)
     seen = "no JSON object in its first lines" if head is None else f"a first object with the keys {sorted(head)[:6]}"
@@ -61,16 +67,19 @@ def load(path: str | Path) -> Trace:
 
 
 def _only_session(folder: Path) -> Path:
+    known = " or ".join(m.NAME for m in FORMATS)
     found = [
         p
         for p in sorted(folder.rglob("*.jsonl"))
-        if p.stat().st_size and "subagents" not in p.relative_to(folder).parts and any(m.matches(p) for m in FORMATS)
+        if p.is_file() and "subagents" not in p.relative_to(folder).parts and any(m.matches(p) for m in FORMATS)
     ]
+    # A subagent's file beside its session belongs to it.
+    found = [p for p in found if not p.name.startswith("agent-")] or found
     if not found:
-        raise InputError(f"{folder} holds no session in a known format: give a .jsonl file of {' or '.join(m.NAME for m in FORMATS)}")
+        raise InputError(f"{folder} holds no session in a known format: give a .jsonl file of {known}")
     if len(found) > 1:
-        names = ", ".join(p.name for p in found[:3])
-        raise InputError(f"{folder} holds {len(found)} sessions ({names}, ...): give one of them")
+        names = ", ".join(p.name for p in found[:3]) + (", ..." if len(found) > 3 else "")
+        raise InputError(f"{folder} holds {len(found)} sessions ({names}): give one of them")
     return found[0]
 
 

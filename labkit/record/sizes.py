@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -51,6 +52,24 @@ def scaled(tokens: int, scale: float) -> int:
     return tokens if scale == 1.0 else int(tokens * scale + 0.5)
 
 
+def image_tokens(text: str) -> int:
+    """Tokens of an image that a text like ``[image/png 800x600]`` stands for.
+
+    A token for 750 pixels, after the image was scaled down to 1.15 megapixels (Anthropic's vision
+    guide for its models before the high-resolution ones); an image of unknown size counts as full.
+
+    Examples
+    --------
+    >>> image_tokens("[image/png 600x500]"), image_tokens("[image/png 1421x1999]"), image_tokens("[image]")
+    (400, 1533, 1533)
+    """
+    size = re.search(r" (\d{1,6})x(\d{1,6})\]$", text)
+    pixels = int(size[1]) * int(size[2]) if size else _IMAGE_PIXELS
+    return min(pixels, _IMAGE_PIXELS) // 750
+
+
+_IMAGE_PIXELS = 1_150_000
+
 _measured: WeakKeyDictionary[Trace, dict[tuple[str, float], Sizes]] = WeakKeyDictionary()
 
 
@@ -92,7 +111,8 @@ def _measure(trace: Trace, counter: Counter, scale: float) -> Sizes:
     for block in trace.blocks:
         first = block.message is None or block.message != previous
         previous = block.message
-        sizes.append(scaled(counter.count(block.text), scale) + (MESSAGE_OVERHEAD if first else 0))
+        tokens = image_tokens(block.text) if block.kind == "image" else scaled(counter.count(block.text), scale)
+        sizes.append(tokens + (MESSAGE_OVERHEAD if first else 0))
 
     def system(prefix: Prefix) -> int:
         return 0 if prefix.system is None else scaled(counter.count(prefix.system), scale) + MESSAGE_OVERHEAD

@@ -8,6 +8,7 @@ lines, in progress lines, in a subagent's file, in a resumed copy.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,6 @@ def read(path: Path) -> Trace:
 
 def _with_gaps(trace: Trace, missing: int) -> Trace:
     """Say which spending the session does not record."""
-    from dataclasses import replace
-
     gaps = []
     if missing:
         gaps.append(f"{missing} subagents have no transcript here: what they spent is not recorded")
@@ -122,7 +121,9 @@ def _split(lines: list[Line]) -> tuple[list[Line], dict[str, list[Line]], dict[s
             relayed.setdefault(as_text(data.get("agentId")) or "unnamed", []).append((number, inner))
         elif line.get("isSidechain") is True and line.get("type") in ("user", "assistant", "attachment"):
             uuid = as_text(line.get("uuid")) or f"line {number}"
-            agent = as_text(line.get("agentId")) or chain.get(as_text(line.get("parentUuid")) or "") or f"side-{uuid[:8]}"
+            agent = (
+                as_text(line.get("agentId")) or chain.get(as_text(line.get("parentUuid")) or "") or f"side-{uuid[:8]}"
+            )
             chain[uuid] = agent
             side.setdefault(agent, []).append((number, line))
         else:
@@ -187,7 +188,7 @@ def _agent_files(path: Path, lines: list[Line]) -> list[Path]:
     found = sorted(path.with_suffix("").glob("subagents/**/agent-*.jsonl"))
     sessions = {line["sessionId"] for _, line in lines if isinstance(line.get("sessionId"), str)}
     for file in sorted(path.parent.glob("agent-*.jsonl")):
-        if file != path and any(o.get("sessionId") in sessions for o in first_objects(file) if as_text(o.get("sessionId"))):
+        if file != path and any(as_text(line.get("sessionId")) in sessions for line in first_objects(file)):
             found.append(file)
     return found
 

@@ -163,7 +163,8 @@ def _part_blocks(part: Any, role: Role) -> list[Block]:
         return [Block("image", role, image_text(part))]
     if kind == "document":
         source = as_dict(part.get("source"))
-        return [Block("text", role, as_text(source.get("data")) if source.get("type") == "text" else "[document]")]
+        words = as_text(source.get("data")) if source.get("type") == "text" else None
+        return [Block("text", role, words or "[document]")]
     return [Block("text", role, _json(part))]
 
 

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from labkit.record.formats.claude_code_content import (
     as_dict,
-    as_list,
     as_text,
     attachment_text,
     content_blocks,
     timestamp,
     usage_of,
 )
-from labkit.record.trace import Block, Edit, Request, Trace, TraceKind, Usage
+from labkit.record.formats.claude_code_layout import Item, Layout
+from labkit.record.trace import Block, Trace, TraceKind
 
-__all__ = ["STUB", "Thread"]
-
-STUB = "[Old tool result content cleared]"
-"""What Claude Code leaves where it cleared a result; the file keeps the result in full."""
+__all__ = ["Thread"]
 
 # Lines for the user interface, which never reach the model.
 _SILENT = {
@@ -46,26 +43,6 @@ _SILENT = {
 SYNTHETIC = "<synthetic>"
 
 
-@dataclass
-class _Item:
-    """A stretch of a thread: a response, what the user's side said, or a boundary."""
-
-    blocks: list[Block] = field(default_factory=list)
-    uuids: list[str | None] = field(default_factory=list)
-    key: str | None = None
-    start: float | None = None
-    model: str | None = None
-    id: str | None = None
-    usage: Usage | None = None
-    stopped: bool = False
-    counted: bool = True
-    boundary: dict[str, Any] | None = None
-
-    def add(self, blocks: list[Block], uuid: str | None) -> None:
-        self.blocks += blocks
-        self.uuids += [uuid] * len(blocks)
-
-
 class Thread:
     """Collects the lines of one thread; :meth:`trace` makes the Trace.
 
@@ -80,8 +57,8 @@ class Thread:
     def __init__(self, keys: Mapping[int, str], counted: set[str]) -> None:
         self._keys = keys
         self._counted = counted
-        self._items: list[_Item] = []
-        self._responses: dict[str, _Item] = {}
+        self._items: list[Item] = []
+        self._responses: dict[str, Item] = {}
         self._seen: dict[str, list[Any]] = {}
         self._open: dict[str, list[Block]] = {}
         self._answered: Counter[str] = Counter()
@@ -111,7 +88,7 @@ class Thread:
                 self._said([Block("text", "user", text)], as_text(line.get("uuid")))
         elif kind == "system":
             if line.get("subtype") in ("compact_boundary", "microcompact_boundary"):
-                self._items.append(_Item(boundary=line))
+                self._items.append(Item(boundary=line))
         elif kind not in _SILENT:
             self._skipped[str(kind)[:40]] += 1
             return
@@ -149,7 +126,9 @@ class Thread:
         key = self._keys[id(line)]
         item = self._responses.get(key)
         if item is None:
-            item = _Item(key=key, start=self._start(line), id=as_text(message.get("id")) or as_text(line.get("requestId")))
+            item = Item(
+                key=key, start=self._start(line), id=as_text(message.get("id")) or as_text(line.get("requestId"))
+            )
             item.model = as_text(message.get("model"))
             item.counted = key not in self._counted
             self._shared += not item.counted
@@ -210,7 +189,7 @@ class Thread:
 
     def _said(self, blocks: list[Block], uuid: str | None) -> None:
         if not self._items or self._items[-1].key is not None or self._items[-1].boundary is not None:
-            self._items.append(_Item())
+            self._items.append(Item())
         self._items[-1].add(blocks, uuid)
 
     @property
@@ -220,7 +199,7 @@ class Thread:
 
     def trace(self, name: str, kind: TraceKind, source: str, children: tuple[Trace, ...] = ()) -> Trace:
         """Number the requests, place the blocks and the recorded edits."""
-        layout = _Layout()
+        layout = Layout()
         guessed = self._placeholders()
         for item in self._items:
             if item.boundary is not None:
@@ -238,7 +217,9 @@ class Thread:
         if self._copies:
             warnings.append(f"{self._copies} lines are copies of earlier lines; counted once")
         if self._shared:
-            warnings.append(f"{self._shared} responses are counted in another file of the session; not counted again here")
+            warnings.append(
+                f"{self._shared} responses are counted in another file of the session; not counted again here"
+            )
         if self._skipped:
             kinds = ", ".join(f"{n} {k!r}" for k, n in sorted(self._skipped.items()))
             warnings.append(f"lines of unknown types were skipped: {kinds}")
@@ -269,84 +250,3 @@ class Thread:
             for i in loose
             if i.key and i.usage and (low or i.usage.output * 10 < sum(len(b.text) for b in i.blocks))
         }
-
-
-class _Layout:
-    """Places items one after the other: request indices, message numbers, positions, edits."""
-
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self.requests: list[Request] = []
-        self.edits: list[Edit] = []
-        self.warnings: list[str] = []
-        self._message = 0
-        self._live: dict[int, str | None] = {}  # position -> uuid of its line
-        self._results: dict[str, int] = {}
-        self._awaits_summary = False
-
-    def say(self, item: _Item) -> None:
-        for block, uuid in zip(item.blocks, item.uuids, strict=True):
-            if block.kind == "summary":
-                if not self._awaits_summary and self._live:
-                    self._compact({})
-                if self._awaits_summary:
-                    self.edits[-1] = replace(self.edits[-1], summary=len(self.blocks))
-                    self._awaits_summary = False
-            self._place(block, uuid)
-        self._message += 1
-
-    def respond(self, item: _Item, placeholder: bool) -> None:
-        if item.counted:
-            usage = item.usage
-            if usage is not None and placeholder:
-                usage = replace(usage, output_quality="placeholder")
-            self.requests.append(Request(len(self.requests) + 1, item.start, item.model, 0, usage, item.id))
-            self._awaits_summary = False
-        for block, uuid in zip(item.blocks, item.uuids, strict=True):
-            self._place(block, uuid)
-        self._message += 1
-
-    def _place(self, block: Block, uuid: str | None) -> None:
-        position = len(self.blocks)
-        self.blocks.append(replace(block, request=len(self.requests) + 1, message=self._message))
-        self._live[position] = uuid
-        if block.kind == "result" and block.call_id:
-            self._results[block.call_id] = position
-
-    def boundary(self, line: dict[str, Any]) -> None:
-        if line.get("subtype") == "compact_boundary":
-            self._compact(as_dict(line.get("compactMetadata")))
-        else:
-            self._clear(as_dict(line.get("microcompactMetadata")))
-
-    def _compact(self, data: dict[str, Any]) -> None:
-        kept = {u for u in as_list(as_dict(data.get("preservedMessages")).get("uuids")) if isinstance(u, str)}
-        removed = tuple(p for p, uuid in self._live.items() if uuid not in kept)
-        self.edits.append(Edit("summary", self._next, removed, trigger=as_text(data.get("trigger")) or ""))
-        for position in removed:
-            del self._live[position]
-        self._awaits_summary = True
-
-    def _clear(self, data: dict[str, Any]) -> None:
-        done = {p for e in self.edits if e.kind == "clear" for p in e.blocks}
-        found: list[int] = []
-        missing = 0
-        for call_id in as_list(data.get("compactedToolIds")):
-            position = self._results.get(call_id) if isinstance(call_id, str) else None
-            if position is None or position not in self._live:
-                missing += 1
-            elif position not in done:
-                found.append(position)
-        attached = {u for u in as_list(data.get("clearedAttachmentUUIDs")) if isinstance(u, str)}
-        found += [p for p, uuid in self._live.items() if uuid in attached and p not in found]
-        trigger = as_text(data.get("trigger")) or ""
-        self.edits.append(Edit("clear", self._next, tuple(sorted(found)), stub=STUB, trigger=trigger))
-        if missing:
-            self.warnings.append(
-                f"the clearing before request {self._next} names {missing} results that are not in the context here: "
-                "it is applied to the others only"
-            )
-
-    @property
-    def _next(self) -> int:
-        return len(self.requests) + 1

@@ -28,7 +28,9 @@ def read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror or error}): check the path and its permissions") from None
+        raise InputError(
+            f"{path} cannot be read ({error.strerror or error}): check the path and its permissions"
+        ) from None
     return decode(data, path)
 
 
@@ -51,7 +53,7 @@ def read_lines(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]
     lines : list of (int, dict)
         Line number from 1 and the object; two objects on one line give two entries.
     warnings : list of str
-        One sentence a skipped line.
+        One sentence for each line that is not one object.
     """
     lines: list[tuple[int, dict[str, Any]]] = []
     warnings: list[str] = []
@@ -65,6 +67,8 @@ def read_lines(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]
         others = sum(not isinstance(o, dict) for o in objects)
         if others:
             warnings.append(f"line {number}: JSON, but not an object; skipped")
+        if len(objects) > 1:
+            warnings.append(f"line {number}: {len(objects)} values on one line, a newline is missing; all read")
         if rest:
             warnings.append(f"line {number}: not valid JSON from character {rest}; skipped from there")
     return lines, warnings

@@ -1,0 +1,271 @@
+"""Where the tokens of a run went: each request's prompt, split into line items to the last token."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from labkit.errors import InputError
+from labkit.record.calibrate import Calibration, calibrate, starts_midway
+from labkit.record.lines import line_of
+from labkit.record.sizes import Sizes
+from labkit.record.trace import Block, Trace, Usage
+from labkit.replay.audit_rows import AUDIT_LINES, AuditRow, Context, ResultLife
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AUDIT_LINES", "Audit", "AuditRow", "Child", "ResultLife", "audit", "costliest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """What a subagent, or a call that wrote a summary, used by itself."""
+
+    name: str
+    kind: str
+    requests: int
+    tool_calls: int
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of one run.
+
+    Parameters
+    ----------
+    name, source : str
+        Of the trace.
+    usage : Usage
+        Recorded usage of the main thread; of quality ``absent`` where there is none.
+    requests, tool_calls : int
+        Of the main thread.
+    fixed_prefix : int
+        Tokens of system prompt and tool schemas of the last request.
+    rows : tuple of AuditRow
+        A row a request.
+    results : tuple of ResultLife
+        Every tool result, in order.
+    children : tuple of Child
+        Subagents and recorded summary calls; their usage is in no other number here.
+    warnings : tuple of str
+        What was skipped, guessed or is missing.
+    sizes : Sizes
+        What the blocks were counted with.
+    """
+
+    name: str
+    source: str
+    usage: Usage
+    requests: int
+    tool_calls: int
+    fixed_prefix: int
+    rows: tuple[AuditRow, ...]
+    results: tuple[ResultLife, ...]
+    children: tuple[Child, ...]
+    warnings: tuple[str, ...]
+    sizes: Sizes
+
+    @property
+    def lines_billed(self) -> dict[str, int]:
+        """Tokens of each line, summed over all requests: what the bill is made of."""
+        return {line: sum(row.lines[line] for row in self.rows) for line in AUDIT_LINES}
+
+    @property
+    def lines_last(self) -> dict[str, int]:
+        """Tokens of each line in the last request."""
+        return dict(self.rows[-1].lines) if self.rows else dict.fromkeys(AUDIT_LINES, 0)
+
+    def costliest(self, n: int = 10, by: Literal["tokens", "size"] = "tokens") -> tuple[ResultLife, ...]:
+        """The results that cost most, over their life (``tokens``) or by ``size``."""
+        return _rank(self.results, n, by)
+
+    def frame(self) -> pd.DataFrame:
+        """A row a request: request, start, total, recorded, and a column a line."""
+        import pandas as pd
+
+        rows = [
+            {"request": r.request, "start": r.start, "total": r.total, "recorded": r.recorded, **r.lines}
+            for r in self.rows
+        ]
+        return pd.DataFrame(rows, columns=["request", "start", "total", "recorded", *AUDIT_LINES])
+
+    def to_json(self) -> dict[str, Any]:
+        """The audit as one object for programs; ``labkit audit --json`` prints it."""
+        agents = [c for c in self.children if c.kind != "compaction"]
+        summaries = [c for c in self.children if c.kind == "compaction"]
+        return {
+            "usage": _usage_json(self.usage),
+            "requests": self.requests,
+            "tool_calls": self.tool_calls,
+            "fixed_prefix": self.fixed_prefix,
+            "lines_billed": self.lines_billed,
+            "lines_last": self.lines_last,
+            "subagents": {
+                "usage": _usage_json(_sum(agents)),
+                "each": [_child_json(c) for c in agents],
+                "compactions": {"usage": _usage_json(_sum(summaries)), "each": [_child_json(c) for c in summaries]},
+            },
+            "warnings": list(self.warnings),
+            "counter": {"name": self.sizes.counter.name, "scale": self.sizes.scale, "error": self.sizes.error},
+            "rows": [{"request": r.request, "total": r.total, "recorded": r.recorded, **r.lines} for r in self.rows],
+        }
+
+
+def audit(trace: Trace, *, sizes: Sizes | None = None, line: Callable[[Block], str] = line_of) -> Audit:
+    """Split every request of a run into line items.
+
+    Parameters
+    ----------
+    trace : Trace
+        A session or a scripted run. Recorded clearings and compactions are applied where they
+        happened.
+    sizes : Sizes, optional
+        Unscaled sizes to calibrate; default: :func:`labkit.measure`.
+    line : callable
+        Sorts a block into a line item.
+
+    Returns
+    -------
+    Audit
+        In every row the lines add up to ``total`` exactly; what the counted sizes do not explain of
+        a recorded total is ``residual``.
+
+    Examples
+    --------
+    >>> from labkit.record.trace import Prefix, Request
+    >>> blocks = (Block("text", "user", "hello world", request=1), Block("result", "tool", "42", request=2, tool="run"))
+    >>> a = audit(Trace("tiny", blocks, (Request(1), Request(2)), (Prefix(system="Be brief."),), kind="scripted"))
+    >>> [row.total for row in a.rows], a.lines_last["history"], a.lines_billed["system"]
+    ([13, 18], 6, 14)
+    """
+    fit = calibrate(trace, sizes)
+    context = Context(trace, fit, line)
+    rows = tuple(context.row(request.index, new) for request, new in trace.new_blocks())
+    last = trace.requests[-1].prefix if trace.requests else 0
+    return Audit(
+        name=trace.name,
+        source=trace.source,
+        usage=trace.usage or Usage(input_quality="absent", output_quality="absent"),
+        requests=len(trace.requests),
+        tool_calls=_calls(trace),
+        fixed_prefix=fit.prefix + fit.sizes.prefix(last),
+        rows=rows,
+        results=context.results(),
+        children=tuple(_child(c) for c in _all_children(trace)),
+        warnings=(*trace.warnings, *_notes(trace, fit)),
+        sizes=fit.sizes,
+    )
+
+
+def costliest(
+    trace: Trace, n: int = 10, by: Literal["tokens", "size"] = "tokens", *, sizes: Sizes | None = None
+) -> tuple[ResultLife, ...]:
+    """The tool results that cost most: by size, or by size times the requests that carried them.
+
+    Parameters
+    ----------
+    trace : Trace
+    n : int
+        How many.
+    by : {"tokens", "size"}
+        ``tokens`` ranks by what a result added to the bill over its life.
+    sizes : Sizes, optional
+        Unscaled sizes to calibrate.
+
+    Examples
+    --------
+    >>> from labkit.record.trace import Request
+    >>> early = Block("result", "tool", "a b c", request=1, tool="x")
+    >>> late = Block("result", "tool", "a b c d", request=3, tool="y")
+    >>> trace = Trace("tiny", (early, late), (Request(1), Request(2), Request(3)), kind="scripted")
+    >>> [(r.tool, r.size, r.tokens) for r in costliest(trace)], costliest(trace, 1, by="size")[0].tool
+    ([('x', 7, 21), ('y', 8, 8)], 'y')
+    """
+    return _rank(audit(trace, sizes=sizes).results, n, by)
+
+
+def _rank(results: tuple[ResultLife, ...], n: int, by: str) -> tuple[ResultLife, ...]:
+    if by not in ("tokens", "size"):
+        raise InputError(f"cannot rank results by {by!r}: use 'tokens' (over their life) or 'size'")
+    return tuple(sorted(results, key=lambda r: (-getattr(r, by), r.position))[:n])
+
+
+def _notes(trace: Trace, fit: Calibration) -> list[str]:
+    notes = []
+    if trace.usage is None:
+        notes.append("no usage is recorded: totals are counted, not billed, and the residual is 0")
+    elif any(r.usage is None for r in trace.requests):
+        bare = sum(r.usage is None for r in trace.requests)
+        notes.append(f"{bare} requests have no recorded usage: their totals are counted")
+    if fit.prefix:
+        notes.append(
+            "system prompt and tool schemas are not in the record and stand together as fixed_prefix_unsplit: "
+            + fit.prefix_from
+        )
+    elif trace.kind != "scripted" and not any(p.system or p.tools for p in trace.prefixes):
+        notes.append(fit.prefix_from)
+    if trace.requests and starts_midway(trace):
+        notes.append("the record starts in the middle of a session: what came before it stands in the residual")
+    falls = _unlogged_falls(trace)
+    if falls:
+        where = ", ".join(f"{index} (by {lost:,})" for index, lost in falls[:5]) + (", ..." if len(falls) > 5 else "")
+        notes.append(
+            f"the recorded prompt shrank without a recorded cause at request {where}: "
+            "what left is not known, so from there on the residual is too low"
+        )
+    return notes
+
+
+def _unlogged_falls(trace: Trace) -> list[tuple[int, int]]:
+    """Requests whose prompt is over a tenth smaller than the one before, and by how much, with no edit recorded."""
+    edited = {e.request for e in trace.edits}
+    falls = []
+    before = 0
+    for request in trace.requests:
+        total = before if request.usage is None else request.usage.total_input
+        if total < 0.9 * before and request.index not in edited:
+            falls.append((request.index, before - total))
+        before = total
+    return falls
+
+
+def _calls(trace: Trace) -> int:
+    return sum(block.kind == "call" for block in trace.blocks)
+
+
+def _all_children(trace: Trace) -> list[Trace]:
+    found: list[Trace] = []
+    for child in trace.children:
+        found += [child, *_all_children(child)]
+    return found
+
+
+def _child(trace: Trace) -> Child:
+    usage = trace.usage or Usage(input_quality="absent", output_quality="absent")
+    return Child(trace.name, trace.kind, len(trace.requests), _calls(trace), usage)
+
+
+def _sum(children: list[Child]) -> Usage:
+    return sum((c.usage for c in children), Usage())
+
+
+def _usage_json(usage: Usage) -> dict[str, int]:
+    return {
+        "uncached": usage.uncached,
+        "cache_read": usage.cache_read,
+        "cache_write_5m": usage.cache_write_5m,
+        "cache_write_1h": usage.cache_write_1h,
+        "output": usage.output,
+    }
+
+
+def _child_json(child: Child) -> dict[str, Any]:
+    return {
+        "name": child.name,
+        "requests": child.requests,
+        "tool_calls": child.tool_calls,
+        "usage": _usage_json(child.usage),
+    }
