@@ -172,6 +172,13 @@ def test_another_model_is_never_taken_for_its_cheaper_namesake(other: str) -> No
         find_model(other)
 
 
+def test_the_longest_name_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"m": "short", "m-latest": "long"}
+    monkeypatch.setattr("labkit.price.prices._names", lambda: names)
+    assert find_model("m-latest-20260101") == "long"
+    assert find_model("m-20260101") == "short"
+
+
 def test_unknown_model_message() -> None:
     with pytest.raises(InputError) as caught:
         prices("claude-opus-9")
