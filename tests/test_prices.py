@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -174,7 +175,7 @@ def test_another_model_is_never_taken_for_its_cheaper_namesake(other: str) -> No
 
 def test_the_longest_name_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"m": "short", "m-latest": "long"}
-    monkeypatch.setattr("labkit.price.prices._names", lambda: names)
+    monkeypatch.setattr(sys.modules[find_model.__module__], "_names", lambda: names)
     assert find_model("m-latest-20260101") == "long"
     assert find_model("m-20260101") == "short"
 
