@@ -21,7 +21,8 @@ class Event:
     kind : {"cleared", "compacted", "dropped_thinking"}
         What was done.
     messages : int
-        How many results were cleared, messages summarized or thinking blocks dropped.
+        How many results were cleared, messages summarized or thinking blocks dropped; 0 where a model
+        was paid for a summary that was no smaller and so was not used.
     freed : int
         Tokens by which the context shrank.
     kept_prefix : int

@@ -66,7 +66,7 @@ class ContextManager:
     >>> [block.kind for block in manager.prepare()]
     ['text', 'call', 'result']
     >>> print(manager.events[0])
-    request 1: cleared 1 tool results (-176)
+    request 1: cleared 1 tool results (-218)
     """
 
     system: str = ""
@@ -92,8 +92,13 @@ class ContextManager:
         self._waiting: dict[str | None, list[_Slot]] = {}  # calls without a result, by id
         self._thinking = 0
         self._spoke: _Slot | None = None  # the newest text of the user
-        self._sent = 0  # number of slots the previous request carried
-        self._sent_total = 0
+        # What the next step reports. It outlives a step that failed: the edits made before the failure
+        # happened all the same.
+        self._removed: list[tuple[Block, int]] = []
+        self._added: list[tuple[Block, int]] = []
+        self._kept = 0  # of the previous request's tokens, those before the first edit
+        self._edited_from = 0  # the position of that edit; without one, the previous request's length
+        self._reported = 0  # events that earlier steps reported
         self._retry_above = 0  # a summary was not smaller: wait until there is more to summarize
         self._last_message: int | None = None
 
@@ -151,10 +156,12 @@ class ContextManager:
         EditRefused
             If an edit would invalidate thinking and the policy says to refuse.
         """
-        step = self.step()
+        self._climb()
         window = self.policy.window
-        if window is not None and step.total > window:
-            raise ContextOverflow(step.total, window)
+        if window is not None and self._total > window:
+            self.requests -= 1  # it cannot be sent
+            raise ContextOverflow(self._total, window)
+        self._report()
         return self.blocks()
 
     def blocks(self) -> list[Block]:
@@ -163,26 +170,34 @@ class ContextManager:
 
     def step(self) -> Step:
         """Climb the ladder for the next request; :meth:`prepare` without the copy and the overflow error."""
+        self._climb()
+        return self._report()
+
+    def _climb(self) -> None:
         self.requests += 1
-        self._removed: list[tuple[Block, int]] = []
-        self._added: list[tuple[Block, int]] = []
-        self._kept = self._sent_total  # of the previous request's tokens, those before the first edit
-        self._edited_from = self._sent
-        events_before = len(self.events)
         policy = self.policy
-        if policy.trigger is not None and self._total > policy.trigger:
+        if policy.trigger is None or self._total <= policy.trigger:
+            return
+        try:
             self._clear()
             if policy.compact_above is not None and self._total > policy.compact_above:
                 self._compact()
-        self._sent, self._sent_total = len(self._slots), self._total
-        return Step(
+        except BaseException:
+            self.requests -= 1  # refused, or the summarizer failed: the request was not made
+            raise
+
+    def _report(self) -> Step:
+        step = Step(
             self.requests,
             self._total,
             self._kept,
             tuple(self._removed),
             tuple(self._added),
-            tuple(self.events[events_before:]),
+            tuple(self.events[self._reported :]),
         )
+        self._removed, self._added, self._reported = [], [], len(self.events)
+        self._kept, self._edited_from = self._total, len(self._slots)
+        return step
 
     # -- clear ----------------------------------------------------------------------------------
 
@@ -219,10 +234,10 @@ class ContextManager:
 
     def _compact(self) -> None:
         cut = self._cut()
-        old = self._slots[:cut]
         weight = self._total - (self.prefix_tokens or 0) - sum(slot.size for slot in self._slots[cut:])
         if cut == 0 or weight < max(self.policy.floor, self._retry_above):
             return
+        old = self._slots[:cut]
         bound = self._bound_after(cut)
         blocks = [slot.block for slot in old]
         summary = self._summarizer.summarize(blocks, self.read_notes())
@@ -231,6 +246,8 @@ class ContextManager:
         if size >= weight:
             # Summarizing again at every request would cost time, and with a model money, for nothing.
             self._retry_above = weight + max(self.policy.floor, weight // 4, 1)
+            if summary.usage is not None:
+                self.events.append(Event(self.requests, "compacted", 0, 0, self._kept, usage=summary.usage))
             return
         self._retry_above = 0
         self._drop(bound)
@@ -344,8 +361,9 @@ class ContextManager:
                 self._total += slot.overhead
             self._removed.append((slot.block, slot.size))
             self._total -= slot.size
-        gone = {id(slot) for slot in bound}
-        self._sent -= sum(slot.position < self._sent for slot in bound)
-        self._set_slots([slot for slot in self._slots if id(slot) not in gone])
+        gone, first = {id(slot) for slot in bound}, bound[0].position
+        self._slots[first:] = [slot for slot in self._slots[first:] if id(slot) not in gone]
+        for position in range(first, len(self._slots)):
+            self._slots[position].position = position
         self._thinking -= len(bound)
         self.events.append(Event(self.requests, "dropped_thinking", len(bound), before - self._total, kept))

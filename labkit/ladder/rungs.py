@@ -186,20 +186,21 @@ def summary_cut(blocks: Sequence[Block], keep_recent: int) -> int:
     >>> summary_cut([Block("text", "user", str(i)) for i in range(8)], keep_recent=2)
     6
     """
-    starts = sorted(message_starts(blocks))
+    starts = message_starts(blocks)
     if len(starts) <= keep_recent:
         return 0
-    cut = starts[-keep_recent] if keep_recent else len(blocks)
+    cut = sorted(starts)[-keep_recent] if keep_recent else len(blocks)
     pairs = pair(blocks)
     answered = set(pairs.values())
     # A user's text after an unanswered call means that nobody will answer it any more.
-    spoke = max((i for i, b in enumerate(blocks) if b.role == "user"), default=-1)
+    spoke = max((i for i, b in enumerate(blocks) if b.role == "user" and b.kind != "result"), default=-1)
     waiting = [i for i, b in enumerate(blocks) if b.kind == "call" and i not in answered and i > spoke]
     cut = min([cut, *waiting])
     while True:
         calls = [call for result, call in pairs.items() if result >= cut > call]
         lower = min([cut, *calls])
-        lower = max(s for s in [0, *starts] if s <= lower)
+        while 0 < lower < len(blocks) and lower not in starts:
+            lower -= 1
         if lower == cut or cut == 0:
             return lower
         cut = lower
