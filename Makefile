@@ -19,9 +19,7 @@ help:
 # Bound to this machine only, with Jupyter's own token; root (in a container) has to be allowed.
 lab:
 	@$(SETUP) lab
-	@$(PY) -m jupyterlab --ip=127.0.0.1 --LabApp.news_url=None \
-	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
-	  $$(test "$$(id -u)" -ne 0 || echo --allow-root) $(ARGS) notebooks/00_start_here.ipynb
+	@$(PY) -m jupyterlab --ip=127.0.0.1 $$(test "$$(id -u)" -ne 0 || echo --allow-root) $(ARGS) notebooks/00_start_here.ipynb
 
 test:
 	@$(SETUP) test

@@ -78,6 +78,11 @@ if ! done_before lab; then
     if ! install --only-binary numba,llvmlite,numpy -e '.[fast]' 2>"$venv/fast.log"; then
         say "No ready-made numba for this Python: the lab works, large sweeps are slower (details: $venv/fast.log)."
     fi
+    # JupyterLab would ask at its first start whether it may fetch news; it need not.
+    settings=$venv/share/jupyter/lab/settings
+    mkdir -p "$settings"
+    printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
+        >"$settings/overrides.json"
     printf '%s' "$key" >"$venv/.done-lab"
 fi
 

@@ -1,0 +1,182 @@
+"""The set-up: what a fresh machine meets, what a second run does, and that no gap stays silent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import skips
+
+ROOT = Path(__file__).resolve().parent.parent
+posix = pytest.mark.skipif(os.name == "nt", reason="a POSIX shell")
+
+
+def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """A checkout with nothing but what the set-up reads."""
+    folder = tmp_path / "a lab with spaces"
+    (folder / "scripts").mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "setup.sh", folder / "scripts")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def setup(folder: Path, want: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the set-up with a path that holds only what a test put there, and the few tools it calls."""
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    for name in ("sh", "cat", "cksum", "ls", "mkdir"):
+        if not (tools / name).exists():
+            (tools / name).symlink_to(shutil.which(name) or "")
+    command = [str(tools / "sh"), "scripts/setup.sh", want]
+    return subprocess.run(command, cwd=folder, env={"PATH": str(tools), **env}, capture_output=True, text=True)
+
+
+@posix
+def test_no_python_is_said_in_words(fresh: Path) -> None:
+    done = setup(fresh, "lab")
+    assert done.returncode == 1
+    assert done.stdout.startswith("No Python 3.11 or newer was found")
+    assert "make lab PYTHON=" in done.stdout
+    assert done.stderr == ""
+
+
+@posix
+def test_an_old_python_is_passed_over(fresh: Path) -> None:
+    script(fresh / "tools" / "python3", "#!/bin/sh\nexit 1\n")
+    assert setup(fresh, "lab").stdout.startswith("No Python 3.11 or newer was found")
+
+
+@posix
+def test_a_python_without_venv_is_named(fresh: Path) -> None:
+    script(fresh / "tools" / "python3", '#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\n')
+    done = setup(fresh, "lab")
+    assert done.returncode == 1
+    assert "without the venv module" in done.stdout
+    assert "apt install python3-venv" in done.stdout
+
+
+@posix
+def test_a_given_python_that_does_not_fit_is_named(fresh: Path) -> None:
+    assert "PYTHON=/nowhere/python is not a Python 3.11" in setup(fresh, "lab", PYTHON="/nowhere/python").stdout
+
+
+@posix
+def test_a_folder_that_is_no_environment_is_left_alone(fresh: Path) -> None:
+    keep = fresh / ".venv" / "thesis.txt"
+    keep.parent.mkdir()
+    keep.write_text("mine")
+    done = setup(fresh, "lab", PYTHON=sys.executable)
+    assert done.returncode == 1
+    assert "is no virtual environment" in done.stdout
+    assert keep.read_text() == "mine"
+
+
+# Stands for the environment's Python: it notes each installation, and fails those a test names.
+FAKE = """#!/bin/sh
+case "$*" in
+  *"pip --version"*) exit 0 ;;
+  *"pip install"*) echo "$*" >>"$NOTES"; case "$*" in *"$FAIL"*) echo 'no such thing' >&2; exit 1 ;; esac ;;
+esac
+"""
+
+
+@posix
+def test_second_run_installs_nothing_and_a_changed_project_does(fresh: Path, tmp_path: Path) -> None:
+    script(fresh / ".venv" / "bin" / "python", FAKE)
+    notes = tmp_path / "notes"
+    env = {"NOTES": str(notes), "FAIL": "nothing fails"}
+    assert setup(fresh, "test", **env).returncode == 0
+    first = notes.read_text().splitlines()
+    assert len(first) == 3, first
+    assert first[0].endswith(" -e .")
+    assert "--only-binary numba,llvmlite,numpy" in first[1]
+    assert first[2].endswith("-e .[test,live]")
+
+    again = setup(fresh, "test", **env)
+    assert (again.returncode, again.stdout, notes.read_text().splitlines()) == (0, "", first)
+    assert setup(fresh, "lab", **env).stdout == ""
+
+    with (fresh / "pyproject.toml").open("a") as file:
+        file.write("# changed\n")
+    setup(fresh, "lab", **env)
+    assert len(notes.read_text().splitlines()) == 5
+
+
+@posix
+def test_the_lab_works_without_the_fast_extra(fresh: Path, tmp_path: Path) -> None:
+    script(fresh / ".venv" / "bin" / "python", FAKE)
+    done = setup(fresh, "lab", NOTES=str(tmp_path / "notes"), FAIL="[fast]")
+    assert done.returncode == 0
+    assert "No ready-made numba" in done.stdout
+    assert (fresh / ".venv" / ".done-lab").exists()
+
+
+@posix
+def test_a_failed_installation_is_tried_again(fresh: Path, tmp_path: Path) -> None:
+    script(fresh / ".venv" / "bin" / "python", FAKE)
+    env = {"NOTES": str(tmp_path / "notes"), "FAIL": "-e ."}
+    done = setup(fresh, "lab", **env)
+    assert done.returncode == 1
+    assert "The installation failed" in done.stdout
+    assert not (fresh / ".venv" / ".done-lab").exists()
+
+
+def report(folder: Path, name: str, cases: str) -> None:
+    (folder / f"junit-{name}.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+
+
+def skipped(reason: str) -> str:
+    return f'<testcase classname="a" name="b"><skipped message="{reason}"/></testcase>'
+
+
+GOOD = '<testcase classname="a" name="good"/>'
+
+
+@pytest.fixture
+def reports(tmp_path: Path) -> Path:
+    for name in skips.REPORTS:
+        report(tmp_path, name, GOOD)
+    return tmp_path
+
+
+def test_a_whole_run_has_no_gap(reports: Path) -> None:
+    assert skips.gaps(reports, corpus_exists=True) == ([], [])
+
+
+def test_a_skipped_browser_is_a_gap(reports: Path) -> None:
+    report(reports, "browser", GOOD + skipped("no browser: none"))
+    assert skips.gaps(reports, corpus_exists=False)[0] == ["1 browser tests were skipped: no browser: none"]
+
+
+def test_skipped_sessions_are_a_gap_only_where_they_exist(reports: Path) -> None:
+    report(reports, "unit", GOOD + skipped("no corpus: set LABKIT_CORPUS"))
+    assert skips.gaps(reports, corpus_exists=True)[0] == ["1 tests skipped the real sessions although they exist"]
+    assert skips.gaps(reports, corpus_exists=False)[0] == []
+
+
+def test_other_skips_are_listed_and_are_no_gap(reports: Path) -> None:
+    report(reports, "unit", GOOD + skipped("long: runs with LABKIT_LONG=1"))
+    assert skips.gaps(reports, corpus_exists=True) == ([], [("a::b", "long: runs with LABKIT_LONG=1")])
+
+
+def test_a_report_that_is_missing_broken_or_empty_is_a_gap(reports: Path) -> None:
+    (reports / "junit-unit.xml").unlink()
+    (reports / "junit-browser.xml").write_text("<testsu")
+    report(reports, "notebooks", "")
+    faults = skips.gaps(reports, corpus_exists=False)[0]
+    assert len(faults) == 3
+    assert skips.main(reports) == 1
