@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-from datetime import datetime
 from typing import Any
 
+from labkit.record.formats.common import as_dict, as_list, as_text, json_text, short_args, tokens
 from labkit.record.trace import Block, Role, Usage
 
-__all__ = ["attachment_text", "content_blocks", "input_side", "short_args", "timestamp", "usage_of"]
-
-# Counts above this are not tokens of one response but damage.
-_LARGEST = 10**9
+__all__ = ["attachment_text", "content_blocks", "input_side", "usage_of"]
 
 # Attachments that are sent to the model; hook outcomes, permissions and budgets are not.
 _SENT = {
@@ -35,44 +31,6 @@ _SENT = {
 }
 
 
-def as_dict(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def as_text(value: Any) -> str | None:
-    """The value if it is a string that is not empty, else ``None``."""
-    return value if isinstance(value, str) and value else None
-
-
-def timestamp(value: Any) -> float | None:
-    """Seconds since the epoch of an ISO time, or ``None``.
-
-    Examples
-    --------
-    >>> timestamp("2026-02-15T16:19:33.848Z")
-    1771172373.848
-    """
-    text = as_text(value)
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _tokens(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
-        return 0
-    return int(value)
-
-
 def usage_of(message: dict[str, Any]) -> Usage | None:
     """Usage of one line, ``None`` where there is none or where all of it is 0 (a fixture, a stopped stream).
 
@@ -87,16 +45,16 @@ output_quality='exact')
     """
     raw = as_dict(message.get("usage"))
     split = as_dict(raw.get("cache_creation"))
-    hour = _tokens(split.get("ephemeral_1h_input_tokens"))
-    minutes = _tokens(split.get("ephemeral_5m_input_tokens"))
-    written = _tokens(raw.get("cache_creation_input_tokens")) or hour + minutes
+    hour = tokens(split.get("ephemeral_1h_input_tokens"))
+    minutes = tokens(split.get("ephemeral_5m_input_tokens"))
+    written = tokens(raw.get("cache_creation_input_tokens")) or hour + minutes
     hour = min(hour, written)
     usage = Usage(
-        uncached=_tokens(raw.get("input_tokens")),
-        cache_read=_tokens(raw.get("cache_read_input_tokens")),
+        uncached=tokens(raw.get("input_tokens")),
+        cache_read=tokens(raw.get("cache_read_input_tokens")),
         cache_write_5m=written - hour,
         cache_write_1h=hour,
-        output=_tokens(raw.get("output_tokens")),
+        output=tokens(raw.get("output_tokens")),
     )
     return usage if usage.total_input + usage.output else None
 
@@ -106,25 +64,6 @@ def input_side(usage: Usage | None) -> tuple[int, int, int] | None:
     if usage is None or not usage.total_input:
         return None
     return usage.uncached, usage.cache_read, usage.cache_write_5m + usage.cache_write_1h
-
-
-def short_args(value: Any, limit: int = 120) -> str:
-    """Arguments of a call in one short line.
-
-    Examples
-    --------
-    >>> short_args({"file_path": "app/cart.py", "limit": 40})
-    'file_path=app/cart.py, limit=40'
-    """
-    if not isinstance(value, dict):
-        return _json(value)[:limit]
-    parts = []
-    for key, item in value.items():
-        parts.append(f"{key}={item if isinstance(item, str) else _json(item)}"[:limit])
-        if sum(map(len, parts)) > limit:
-            break
-    line = ", ".join(parts).replace("\n", " ")
-    return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
 def content_blocks(content: Any, role: Role) -> list[Block]:
@@ -155,7 +94,7 @@ def _part_blocks(part: Any, role: Role) -> list[Block]:
     if kind in ("tool_use", "server_tool_use"):
         tool = as_text(part.get("name")) or "unknown"
         args = part.get("input")
-        text = f"{tool} {_json(args)}"
+        text = f"{tool} {json_text(args)}"
         return [Block("call", "assistant", text, tool=tool, args=short_args(args), call_id=as_text(part.get("id")))]
     if kind == "tool_result" or (isinstance(kind, str) and kind.endswith("_tool_result")):
         return _result_blocks(part)
@@ -165,7 +104,7 @@ def _part_blocks(part: Any, role: Role) -> list[Block]:
         source = as_dict(part.get("source"))
         words = as_text(source.get("data")) if source.get("type") == "text" else None
         return [Block("text", role, words or "[document]")]
-    return [Block("text", role, _json(part))]
+    return [Block("text", role, json_text(part))]
 
 
 def _result_blocks(part: dict[str, Any]) -> list[Block]:
@@ -179,7 +118,7 @@ def _result_blocks(part: dict[str, Any]) -> list[Block]:
         elif isinstance(item, dict) and item.get("type") == "text":
             pieces.append(as_text(item.get("text")) or "")
         else:
-            pieces.append(item if isinstance(item, str) else _json(item))
+            pieces.append(item if isinstance(item, str) else json_text(item))
     return [Block("result", "tool", "\n".join(pieces), call_id=call_id), *images]
 
 
@@ -228,10 +167,3 @@ def _pixels(data: str) -> tuple[int, int] | None:
                 return int.from_bytes(head[at + 7 : at + 9], "big"), int.from_bytes(head[at + 5 : at + 7], "big")
             at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
     return None
-
-
-def _json(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except (RecursionError, ValueError):
-        return "{}"

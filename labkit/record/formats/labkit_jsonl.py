@@ -75,7 +75,7 @@ def read(path: Path) -> Trace:
         warnings.append("edits or needs that name blocks which are not in the file were skipped")
     if torn and (sound or relied):
         warnings.append("lines were skipped, so edits and needs may name the wrong blocks")
-    kind: Any = header.get("kind")
+    made_as: Any = header.get("kind")
     return Trace(
         name=str(header.get("name", path.stem)),
         blocks=tuple(blocks),
@@ -84,7 +84,7 @@ def read(path: Path) -> Trace:
         edits=tuple(sound),
         facts=tuple(_items(Fact, header, "facts", warnings)),
         needs=tuple(relied),
-        kind=kind if kind in get_args(TraceKind) else "session",
+        kind=made_as if made_as in get_args(TraceKind) else "session",
         source=f"{NAME}: {path.name}",
         warnings=tuple(warnings),
     )
