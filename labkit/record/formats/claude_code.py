@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labkit.record.formats.claude_code_content import as_dict, as_text, input_side, usage_of
+from labkit.record.formats.claude_code_content import input_side, usage_of
 from labkit.record.formats.claude_code_thread import Thread
+from labkit.record.formats.common import as_dict, as_text
 from labkit.record.formats.jsonl import first_objects, read_lines
 from labkit.record.trace import Trace, TraceKind, Usage
 

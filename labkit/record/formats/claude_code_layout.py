@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from labkit.record.formats.claude_code_content import as_dict, as_list, as_text
+from labkit.record.formats.common import as_dict, as_list, as_text
 from labkit.record.trace import Block, Edit, Request, Usage
 
 __all__ = ["STUB", "Item", "Layout"]

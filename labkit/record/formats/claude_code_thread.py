@@ -12,15 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from labkit.record.formats.claude_code_content import (
-    as_dict,
-    as_text,
-    attachment_text,
-    content_blocks,
-    timestamp,
-    usage_of,
-)
+from labkit.record.formats.claude_code_content import attachment_text, content_blocks, usage_of
 from labkit.record.formats.claude_code_layout import Item, Layout
+from labkit.record.formats.common import as_dict, as_text, timestamp
 from labkit.record.trace import Block, Trace, TraceKind
 
 __all__ = ["Thread"]
