@@ -1,0 +1,165 @@
+"""Predictions with commitment: a range before the number, and an honest count of how often it held."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+
+from labkit.course import memory
+
+__all__ = ["Held", "predict", "reveal", "revealed"]
+
+
+def predict(id: str, low: object, high: object) -> None:
+    """Commit to a range before the number is shown.
+
+    Parameters
+    ----------
+    id : str
+        Of the question, for example ``"00.p1"``.
+    low, high : number
+        A range you would bet on. Left at ``...`` nothing is kept, and the notebook goes on.
+
+    Notes
+    -----
+    The range that counts is the last one before :func:`reveal` first showed the number. Never raises.
+
+    Examples
+    --------
+    >>> predict("00.p1", ..., ...)
+    00.p1  no range yet: write two numbers for low and high, then run this cell again.
+    >>> predict("00.p1", 5, 2)
+    00.p1  not kept: low is 5 and high is 2, so swap them.
+    """
+    if low is None or low is ... or high is None or high is ...:
+        print(f"{id}  no range yet: write two numbers for low and high, then run this cell again.")
+        return
+    bottom, top = _number(low), _number(high)
+    if bottom is None or top is None:
+        wrong = low if bottom is None else high
+        print(f"{id}  not kept: {_short(wrong)} is not a finite number, so write digits such as 150_000.")
+        return
+    if bottom > top:
+        print(f"{id}  not kept: low is {_plain(bottom)} and high is {_plain(top)}, so swap them.")
+        return
+    before = memory.recall()["predictions"].get(id)
+    if before is not None and before.get("value") is not None:
+        print(f"{id}  the number was shown before; your first range, {_range(before)}, is the one that counts.")
+        return
+    kept = memory.remember("predictions", id, {"low": bottom, "high": top, "value": None})
+    print(
+        f"{id}  {_plain(bottom)} to {_plain(top)}" + (", kept." if kept else ". It cannot be kept: see labkit doctor.")
+    )
+
+
+def reveal(id: str, value: float) -> None:
+    """Show the number and say whether the range held.
+
+    Parameters
+    ----------
+    id : str
+    value : number
+        The true value.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     before = os.environ.get("LABKIT_HOME")
+    ...     os.environ["LABKIT_HOME"] = folder
+    ...     predict("00.p1", 300_000, 900_000)
+    ...     reveal("00.p1", 5_856_377)
+    ...     _ = os.environ.pop("LABKIT_HOME") if before is None else os.environ.update(LABKIT_HOME=before)
+    00.p1  300,000 to 900,000, kept.
+    00.p1  You said 300,000 to 900,000. It is 5,856,377: outside, 6.5 times your upper end.
+    """
+    entry = memory.recall()["predictions"].get(id)
+    true = _number(value)
+    if true is None:
+        print(f"{id}  {_short(value)} is not a number that can be shown.")
+    elif entry is None:
+        print(f"{id}  It is {_plain(true)}. You wrote no range.")
+    else:
+        if entry.get("value") is None:
+            memory.remember("predictions", id, {**entry, "value": true})
+        print(f"{id}  You said {_range(entry)}. It is {_plain(true)}: {_verdict(entry['low'], entry['high'], true)}.")
+
+
+@dataclass(frozen=True)
+class Held:
+    """How a learner's ranges did.
+
+    Parameters
+    ----------
+    held, revealed : int
+        Ranges that held the number, of those whose number was shown.
+    open : int
+        Ranges whose number was not shown yet.
+    width : float or None
+        Median of high divided by low of the shown ones, where low is above 0: a range that is never
+        wrong because it is a thousand times wide teaches nothing.
+    """
+
+    held: int
+    revealed: int
+    open: int
+    width: float | None
+
+
+def revealed(notebook: str | None = None) -> Held:
+    """Count the ranges of one notebook, or of all."""
+    entries = [e for k, e in memory.recall()["predictions"].items() if notebook is None or k.split(".")[0] == notebook]
+    shown = [e for e in entries if e.get("value") is not None]
+    widths = sorted(e["high"] / e["low"] for e in shown if e["low"] > 0)
+    return Held(
+        sum(e["low"] <= e["value"] <= e["high"] for e in shown),
+        len(shown),
+        len(entries) - len(shown),
+        widths[len(widths) // 2] if widths else None,
+    )
+
+
+def _verdict(low: float, high: float, true: float) -> str:
+    if low <= true <= high:
+        return "inside"
+    end, name = (high, "upper") if true > high else (low, "lower")
+    if end > 0 and true > 0:
+        times = true / end
+        if times >= 1.1 or times <= 0.9:
+            return (
+                f"outside, {times:.2g} times your {name} end"
+                if times < 1
+                else f"outside, {times:,.1f} times your {name} end"
+            )
+        return f"outside, just {'above' if true > high else 'below'} your {name} end"
+    return f"outside, beyond your {name} end"
+
+
+def _number(value: object) -> float | None:
+    """A finite number as a plain int or float; ``None`` for anything else, bools included."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        plain = float(value)
+    except (OverflowError, ValueError, TypeError):
+        return None
+    if not math.isfinite(plain):
+        return None
+    return int(plain) if plain == int(plain) else plain
+
+
+def _plain(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:,.4g}"
+
+
+def _range(entry: dict[str, float]) -> str:
+    return f"{_plain(entry['low'])} to {_plain(entry['high'])}"
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
