@@ -32,11 +32,12 @@ from labkit.replay.bill import Bill, bill
 from labkit.replay.replay import Replay, replay
 
 _LAZY = {"panels": "labkit.show.panels", "plots": "labkit.show.plots"}
+_COURSE = {"check": "check", "predict": "predict", "progress": "progress", "reveal": "predict", "start": "start"}
 
 __all__ = [
     "ARTICLE_RULES",
-    "Audit",
     "LINE_ITEMS",
+    "Audit",
     "Bill",
     "Block",
     "CacheRules",
@@ -83,4 +84,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return import_module(_LAZY[name])
+    if name in _COURSE:
+        return getattr(import_module(f"labkit.course.{_COURSE[name]}"), name)
     raise AttributeError(f"module 'labkit' has no attribute {name!r}")
