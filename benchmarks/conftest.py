@@ -48,7 +48,9 @@ def ratio(tokenise: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> Ca
             times.append((middle - start, time.perf_counter() - middle))
         own, fixed = (statistics.median(t[i] for t in times) for i in (0, 1))
         with capsys.disabled():
-            print(f"\n{name}: {own * 1e3:.2f} ms, tokenising the run once {fixed * 1e3:.1f} ms, ratio {own / fixed:.4f}")
+            print(
+                f"\n{name}: {own * 1e3:.2f} ms, tokenising the run once {fixed * 1e3:.1f} ms, ratio {own / fixed:.4f}"
+            )
         return own / fixed
 
     return measure

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from labkit.record.load import load
+from labkit.record.trace import Trace
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A check must give the same answer twice, so CI draws the same examples; the long run draws new ones.
@@ -46,3 +49,9 @@ def corpus() -> Path:
     if given:
         pytest.fail(f"LABKIT_CORPUS={given} is not a folder")
     pytest.skip("no corpus: set LABKIT_CORPUS to a folder of recorded sessions")
+
+
+@pytest.fixture(scope="session")
+def invoice() -> Trace:
+    """The published 60-turn run."""
+    return load(ROOT / "data" / "traces" / "invoice-60.jsonl")

@@ -70,6 +70,10 @@ class Step:
         Its input in tokens.
     shared : int
         Tokens at its start that equal the start of the previous request.
+    intact : int
+        Number of leading blocks that equal the previous request's.
+    blocks : int
+        Number of blocks in it.
     removed, added : tuple of (Block, int)
         Blocks that an edit took out of the context or put into it, with their tokens.
     events : tuple of Event
@@ -78,6 +82,8 @@ class Step:
     request: int
     total: int
     shared: int
+    intact: int
+    blocks: int
     removed: tuple[tuple[Block, int], ...] = ()
     added: tuple[tuple[Block, int], ...] = ()
     events: tuple[Event, ...] = ()

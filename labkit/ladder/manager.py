@@ -168,6 +168,10 @@ class ContextManager:
         """The messages as they stand, as a new list."""
         return [slot.block for slot in self._slots]
 
+    def blocks_from(self, position: int) -> list[Block]:
+        """The messages from a position on."""
+        return [slot.block for slot in self._slots[position:]]
+
     def step(self) -> Step:
         """Climb the ladder for the next request; :meth:`prepare` without the copy and the overflow error."""
         self._climb()
@@ -191,6 +195,8 @@ class ContextManager:
             self.requests,
             self._total,
             self._kept,
+            self._edited_from,
+            len(self._slots),
             tuple(self._removed),
             tuple(self._added),
             tuple(self.events[self._reported :]),
@@ -339,9 +345,9 @@ class ContextManager:
         bound = [slot for slot in self._slots[position:] if slot.block.kind == "thinking"]
         if bound and self.policy.bound_thinking == "refuse":
             raise EditRefused(
-                f"an edit at request {self.requests} would invalidate {len(bound)} thinking blocks that this model "
-                "binds to the exact prefix: edit on the server (edits_at='server'), or drop the thinking "
-                "(bound_thinking='drop')"
+                f"an edit at request {self.requests} would invalidate {len(bound)} thinking "
+                f"block{'s' if len(bound) > 1 else ''} that this model binds to the exact prefix: "
+                "edit on the server (edits_at='server'), or drop the thinking (bound_thinking='drop')"
             )
         return bound
 

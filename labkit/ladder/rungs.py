@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Protocol
 
 from labkit.ladder.policy import Policy
@@ -76,6 +77,8 @@ def _short(text: str, limit: int | None) -> str:
     return f"{text[:limit]}... and {len(text) - limit:,} more characters"
 
 
+# A slider replays one run again and again; 512 stubs cover it without keeping a long session's texts alive.
+@lru_cache(maxsize=512)
 def stub(result: Block, tokens: int, limit: int | None = 200) -> Block:
     """What replaces a stale tool result: the call stays known, the payload goes.
 

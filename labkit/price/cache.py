@@ -36,6 +36,9 @@ class CacheRules:
         Positions searched back from a breakpoint, itself the first; ``None`` for no limit.
     breakpoints : int
         Explicit breakpoints that a request may set.
+    placement : tuple of {"system", "last"}
+        Where the harness sets them: after the system prompt, at the last block. Automatic caching
+        sets the last only; Claude Code sets both.
     step : int
         Tokens that a reported count is rounded down to a multiple of.
     thinking_bound : bool
@@ -65,6 +68,7 @@ class CacheRules:
     mode: Literal["append_only", "breakpoints"] = "append_only"
     lookback: int | None = None
     breakpoints: int = 0
+    placement: tuple[Literal["system", "last"], ...] = ("last",)
     step: int = 1
     thinking_bound: bool = False
     as_of: str = ""
@@ -78,6 +82,8 @@ class CacheRules:
             raise InputError(f"ttl is {self.ttl}: it counts seconds, so give more than 0")
         if self.ttl_1h is not None and not self.ttl_1h >= self.ttl:
             raise InputError(f"ttl_1h is {self.ttl_1h}: it is the longer lifetime, so give {self.ttl} or more, or None")
+        if not self.placement or not set(self.placement) <= {"system", "last"}:
+            raise InputError(f"placement is {self.placement!r}: give 'system', 'last' or both")
         if self.mode not in ("append_only", "breakpoints"):
             raise InputError(f"mode is {self.mode!r}: give 'append_only' or 'breakpoints'")
         if self.step < 1 or self.breakpoints < 0 or (self.lookback is not None and self.lookback < 1):

@@ -53,8 +53,8 @@ def bill(run: Replay, prices: Prices) -> Bill:
     Returns
     -------
     Bill
-        Everything that is not read from the cache is written to it at the 5-minute price, which is
-        how automatic caching bills.
+        What is not read from the cache is written to it at the short lifetime's price, but for what
+        the rules leave uncached.
 
     Examples
     --------
@@ -84,4 +84,5 @@ def bill(run: Replay, prices: Prices) -> Bill:
 
 
 def _cached(row: Row, read: int) -> Usage:
-    return Usage(cache_read=read, cache_write_5m=row.input - read, output=row.output)
+    written = row.input - row.uncached - read
+    return Usage(uncached=row.uncached, cache_read=read, cache_write_5m=written, output=row.output)

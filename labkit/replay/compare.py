@@ -77,9 +77,7 @@ class Comparison:
             "rules": self.managed.rules.name,
             "counter": self.managed.counter,
             "simulated": "open-loop: the recorded actions under another context, not what a model would have done",
-            "context": {
-                str(n.request): {"naive": n.input, "managed": m.input} for n, m in rows if n.request in shown
-            },
+            "context": {str(n.request): {"naive": n.input, "managed": m.input} for n, m in rows if n.request in shown},
             "events": [
                 {"request": e.request, "kind": e.kind, "messages": e.messages, "freed": e.freed}
                 for e in self.managed.events
@@ -108,7 +106,9 @@ class Comparison:
         }
 
 
-def compare(trace: Trace, policy: Policy, rules: CacheRules = ARTICLE_RULES, prices: Prices | None = None) -> Comparison:
+def compare(
+    trace: Trace, policy: Policy, rules: CacheRules = ARTICLE_RULES, prices: Prices | None = None
+) -> Comparison:
     """Replay a scripted run without a policy and with one, and price both.
 
     Parameters

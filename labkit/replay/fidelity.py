@@ -11,7 +11,9 @@ from labkit.record.trace import Block, Fact, Trace
 
 __all__ = ["Fidelity"]
 
-_kept: WeakKeyDictionary[Trace, list[tuple[int, ...]]] = WeakKeyDictionary()
+# Which probes a text holds depends on the trace alone, so a second replay need not search again: by
+# position of the trace's own blocks, by text for the stubs and summaries that policies made.
+_kept: WeakKeyDictionary[Trace, tuple[list[tuple[int, ...]], dict[str, tuple[int, ...]]]] = WeakKeyDictionary()
 
 
 class Fidelity:
@@ -35,7 +37,7 @@ class Fidelity:
         self._trace = trace
         self._sizes = sizes
         self._probes = [f.probe for f in trace.facts] + [n.excerpt for n in trace.needs]
-        self._holds = _holds(trace, self._probes)
+        self._holds, self._texts = _holds(trace, self._probes)
         self._said = [0] * len(self._probes)  # blocks that ever held the probe
         self._visible = [0] * len(self._probes)  # blocks of the prompt that hold it
         # Facts can stand in the system prompt, which no rung edits.
@@ -95,7 +97,9 @@ class Fidelity:
     def _held_by(self, block: Block) -> tuple[int, ...]:
         held = self._by_identity.get(id(block))
         if held is None:
-            held = tuple(k for k, probe in enumerate(self._probes) if probe in block.text)
+            held = self._texts.get(block.text)
+        if held is None:
+            held = self._texts[block.text] = _search(block.text, self._probes)
         return held
 
     def _call_size(self, result: int) -> int:
@@ -107,8 +111,11 @@ class Fidelity:
         return 0
 
 
-def _holds(trace: Trace, probes: list[str]) -> list[tuple[int, ...]]:
-    """Which probes each block of the trace holds: found once, since a trace never changes."""
+def _holds(trace: Trace, probes: list[str]) -> tuple[list[tuple[int, ...]], dict[str, tuple[int, ...]]]:
     if trace not in _kept:
-        _kept[trace] = [tuple(k for k, probe in enumerate(probes) if probe in block.text) for block in trace.blocks]
+        _kept[trace] = ([_search(block.text, probes) for block in trace.blocks], {})
     return _kept[trace]
+
+
+def _search(text: str, probes: list[str]) -> tuple[int, ...]:
+    return tuple(k for k, probe in enumerate(probes) if probe in text)

@@ -20,7 +20,8 @@ from labkit.ladder.rungs import Summarizer
 from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.record.lines import LINE_ITEMS, line_of
 from labkit.record.sizes import Sizes, measure
-from labkit.record.trace import Block, Request, Trace, Usage
+from labkit.record.trace import Block, Trace, Usage
+from labkit.replay.caching import ReplayedCache
 from labkit.replay.fidelity import Fidelity
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Row:
         Read from the cache if entries never expire.
     read_cold : int
         Read from the cache if entries expire after the rules' time to live.
+    uncached : int
+        Sent without being read from the cache or written to it, in either case.
     output : int
         What the request answered.
     lines : tuple of int
@@ -64,6 +67,7 @@ class Row:
     input: int
     read: int
     read_cold: int
+    uncached: int
     output: int
     lines: tuple[int, ...]
     facts_lost: int | None
@@ -257,8 +261,8 @@ def replay(
     spent["system"] = sizes.system[trace.requests[0].prefix]
     spent["tool_schemas"] = sizes.tools[trace.requests[0].prefix]
     outputs = _outputs(trace, sizes)
+    warm, cold = ReplayedCache(rules, expires=False), ReplayedCache(rules, expires=True)
     rows = []
-    before: Request | None = None
     for request, new in trace.new_blocks():
         for i in new:
             manager.append(trace.blocks[i], sizes.blocks[i])
@@ -269,14 +273,16 @@ def replay(
         _sort(step, spent)
         fidelity.edited(step)
         fidelity.needed(request.index)
-        read = step.shared if step.shared >= rules.minimum else 0
+        spent_warm = warm.request(step, request, manager)
+        spent_cold = cold.request(step, request, manager)
         rows.append(
             Row(
                 request=request.index,
                 start=request.start,
                 input=step.total,
-                read=read,
-                read_cold=0 if _expired(before, request, rules) else read,
+                read=spent_warm.read,
+                read_cold=spent_cold.read,
+                uncached=spent_warm.uncached,
                 output=outputs[request.index],
                 lines=tuple(spent.values()),
                 facts_lost=fidelity.facts_lost,
@@ -285,7 +291,6 @@ def replay(
                 reread_tokens=fidelity.reread_tokens,
             )
         )
-        before = request
     for i in range(seen, len(trace.blocks)):
         manager.append(trace.blocks[i], sizes.blocks[i])
         fidelity.appeared(i)
@@ -304,13 +309,6 @@ def replay(
         facts=tuple((f.label, f.probe, visible) for f, visible in fidelity.facts()),
         summarizer_usage=sum(usages[1:], usages[0]) if usages else None,
     )
-
-
-def _expired(before: Request | None, request: Request, rules: CacheRules) -> bool:
-    """Whether the pause since the last request outlived the cache; entries age from a request's start."""
-    if before is None or before.start is None or request.start is None:
-        return False
-    return request.start - before.start > rules.ttl
 
 
 def _sort(step: Step, spent: dict[str, int]) -> None:
