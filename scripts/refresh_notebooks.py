@@ -17,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,7 +67,10 @@ def faults(notebook: NotebookNode) -> list[str]:
 
 def refresh(path: Path, check: bool) -> list[str]:
     """Run one notebook, store it unless ``check``, and return its faults."""
-    notebook = execute(path)
+    try:
+        notebook = execute(path)
+    except CellExecutionError as error:
+        return [f"stopped at an error, nothing is stored\n{error}"]
     found = faults(notebook)
     text = nbformat.writes(strip(notebook), indent=1) + "\n"
     if text != path.read_text(encoding="utf-8"):
