@@ -14,7 +14,7 @@ from labkit.replay.replay import replay
 
 
 def test_reference_replay(invoice, ratio):
-    """One replay takes about a twentieth of counting the run; 7 ms on the machine of the first measurement."""
+    """One replay takes about a twentieth of counting the run; 4 ms on the machine of the first measurement."""
     sizes = measure(invoice)
     policy = load_policy("article")
     assert ratio("replay of invoice-60", lambda: replay(invoice, policy, sizes=sizes)) < 0.1
@@ -25,7 +25,7 @@ def test_cost_of_a_turn_does_not_grow(ratio):
 
     def run(turns: int) -> None:
         manager = ContextManager(policy=Policy(trigger=30_000, floor=5_000, window=None), count=len)
-        for t in range(turns):
+        for _ in range(turns):
             manager.append(Block("call", "assistant", "c" * 40, tool="read", args="a"), 44)
             manager.append(Block("result", "tool", "r" * 700, tool="read", args="a"), 704)
             manager.step()

@@ -73,7 +73,7 @@ def test_lines_add_up_and_follow_edits(trace):
     for row in out.rows:
         assert sum(row.lines) == row.input
     last = dict(zip(LINE_ITEMS, out.rows[-1].lines, strict=True))
-    assert last["system"] == 20 and last["history"] == 60 and last["tool_schemas"] == 0
+    assert (last["system"], last["history"], last["tool_schemas"]) == (20, 60, 0)
     assert last["tool_output"] == out.rows[-1].input - 80
 
 
@@ -92,7 +92,7 @@ def test_bill_by_hand(trace):
     # 1,310 in, 30 out; read 630, written 680.
     assert charged.plain == pytest.approx((1310 + 300) / 1e6)
     assert charged.cached == pytest.approx((630 * 0.1 + 680 * 1.25 + 300) / 1e6)
-    assert charged.cold == charged.cached and charged.summaries == 0
+    assert (charged.cold, charged.summaries) == (charged.cached, 0)
 
 
 def test_unread_counts_results_no_request_carried(trace):
