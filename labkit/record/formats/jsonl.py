@@ -89,17 +89,48 @@ def _objects(line: str) -> tuple[list[Any], int]:
     return values, 0
 
 
+class _Head:
+    """The values on the first lines of a file, each line parsed once however many formats look at it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._lines: list[list[Any]] = []
+        self._ended = False
+
+    def line(self, number: int) -> list[Any] | None:
+        """The values on a line, from 0; ``None`` after the end. Raises OSError."""
+        while number >= len(self._lines) and not self._ended:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.readline(8_000_000)
+                self._offset = file.tell()
+            if data:
+                self._lines.append(_objects(data.decode("utf-8-sig", errors="replace").strip("\r\n \t\0"))[0])
+            else:
+                self._ended = True
+        return self._lines[number] if number < len(self._lines) else None
+
+
+# The head in hand: all formats look at one file before the next is opened.
+_heads: dict[tuple[str, int, int], _Head] = {}
+
+
 def first_objects(path: Path, lines: int = 50) -> Iterator[dict[str, Any]]:
     """JSON objects among the first lines of a file: enough to recognise a format; never raises."""
     try:
-        with path.open("rb") as file:
-            for _ in range(lines):
-                line = file.readline(8_000_000)
-                if not line:
-                    return
-                values, _rest = _objects(line.decode("utf-8-sig", errors="replace").strip("\r\n \t\0"))
-                yield from (value for value in values if isinstance(value, dict))
-    except OSError:
+        state = path.stat()
+        key = (str(path), state.st_mtime_ns, state.st_size)
+        if key not in _heads:
+            _heads.clear()
+            _heads[key] = _Head(path)
+        head = _heads[key]
+        for number in range(lines):
+            values = head.line(number)
+            if values is None:
+                return
+            yield from (value for value in values if isinstance(value, dict))
+    except (OSError, ValueError):
         return
 
 

@@ -1,0 +1,66 @@
+"""A file that is one JSON value, parsed once however many formats look at it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import InputError
+from labkit.record.formats.jsonl import read_text
+
+__all__ = ["forget", "whole_json"]
+
+# The one document in hand. A session may hold hundreds of megabytes, so no second one is kept.
+_kept: dict[tuple[str, int, int], Any] = {}
+
+
+def whole_json(path: Path) -> Any:
+    """The value of a file that is one JSON value, or ``None``; never raises.
+
+    Every format asks this in turn, so the last answer is kept until :func:`forget`.
+    """
+    try:
+        state = path.stat()
+        key = (str(path), state.st_mtime_ns, state.st_size)
+    except (OSError, ValueError):
+        return None
+    if key not in _kept:
+        _kept.clear()
+        _kept[key] = _parse(path)
+    return _kept[key]
+
+
+def forget() -> None:
+    """Let the document in hand go."""
+    _kept.clear()
+
+
+def _parse(path: Path) -> Any:
+    try:
+        if _is_lines(path):
+            return None
+        text = read_text(path).strip(" \t\r\n\0")
+    except (InputError, OSError):
+        return None
+    # Prose is told apart from a document without parsing all of it.
+    if text[:1] not in ("{", "[") or text[-1:] not in ("}", "]"):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether the first line is a value of its own and more follows: a long session is not read whole here."""
+    with path.open("rb") as file:
+        first = file.readline(8_000_000).decode("utf-8-sig", errors="replace").strip("\r\n \t\0")
+        more = file.read(4_096).strip(b" \t\r\n\0")
+    if not more or first[-1:] not in ("}", "]"):
+        return False
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return True
