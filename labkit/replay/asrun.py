@@ -1,0 +1,187 @@
+"""Can the cache model reproduce what the provider really read? Only then may it answer a what-if.
+
+Each request's cache read is predicted from what was sent before it and from the clock, never from its
+own record, and then compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.record.trace import Request, Trace, Usage
+
+__all__ = ["AsRun", "Prediction", "as_run"]
+
+Cause = Literal["reproduced", "expired", "edit", "unexplained"]
+
+TOLERANCE = 0.01
+"""A prediction counts as right within this share of the larger of the two numbers."""
+
+SHORT, LONG = 300.0, 3_600.0
+"""Lifetimes of Anthropic's two kinds of cache entry, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One request's cache read, predicted and recorded; tokens.
+
+    Parameters
+    ----------
+    request : int
+        Index from 1.
+    read : int
+        Recorded.
+    low, high : int
+        Predicted; a point is an interval of no length.
+    baseline : int
+        What the previous request read and wrote: the prediction without a model.
+    written : int
+        Recorded writes, of both lifetimes.
+    pause : float or None
+        Seconds since the start of the previous request.
+    cause : {"reproduced", "expired", "edit", "unexplained"}
+        ``reproduced``: the prefix was read again as predicted. ``expired``: predicted to have died of
+        age, and so it was. ``edit``: a recorded edit came before it. ``unexplained``: anything else.
+    """
+
+    request: int
+    read: int
+    low: int
+    high: int
+    baseline: int
+    written: int
+    pause: float | None
+    cause: Cause
+
+    @property
+    def right(self) -> bool:
+        """Whether the record lies in the predicted interval, give or take the tolerance."""
+        return _near(self.read, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class AsRun:
+    """How well the cache model reproduces a session.
+
+    Parameters
+    ----------
+    predictions : tuple of Prediction
+        For every request after the first that has a usage, as has the one before it.
+    """
+
+    predictions: tuple[Prediction, ...]
+
+    def count(self, cause: Cause) -> int:
+        """Requests of one cause."""
+        return sum(p.cause == cause for p in self.predictions)
+
+    @property
+    def score(self) -> float | None:
+        """Share of the requests without a recorded edit that were predicted right; ``None`` if there are none."""
+        plain = [p for p in self.predictions if p.cause != "edit"]
+        return sum(p.right for p in plain) / len(plain) if plain else None
+
+    @property
+    def baseline(self) -> float | None:
+        """The same share for the prediction without a model: what the previous request read and wrote."""
+        plain = [p for p in self.predictions if p.cause != "edit"]
+        return sum(_near(p.read, p.baseline, p.baseline) for p in plain) / len(plain) if plain else None
+
+
+def as_run(trace: Trace) -> AsRun:
+    """Predict every request's cache read from what came before it.
+
+    Parameters
+    ----------
+    trace : Trace
+        A session with recorded usage.
+
+    Returns
+    -------
+    AsRun
+        Empty where no usage was recorded.
+
+    Notes
+    -----
+    Without an edit a request reads what the previous one read and wrote, unless more time has passed
+    than the entry lives: 5 minutes, or an hour if the session's writes are 1-hour writes. After an
+    edit it reads the entry at the end of the system prompt. How large that is is not known before the
+    first such rewrite: it lies between the first request's read and its read and write; from then
+    on it is known.
+
+    Examples
+    --------
+    >>> usages = [Usage(cache_write_5m=9_000), Usage(cache_read=9_000, cache_write_5m=500), Usage(cache_write_5m=9_900)]
+    >>> starts = [0.0, 60.0, 900.0]
+    >>> requests = tuple(Request(i + 1, start=s, usage=u) for i, (s, u) in enumerate(zip(starts, usages)))
+    >>> [p.cause for p in as_run(Trace("tiny", (), requests)).predictions]
+    ['reproduced', 'expired']
+    """
+    edits = {edit.request for edit in trace.edits}
+    predictions: list[Prediction] = []
+    known_prefix: int | None = None
+    before: Request | None = None
+    lives = SHORT
+    first: Usage | None = None
+    rewritten = False
+    for request in trace.requests:
+        usage = request.usage
+        if request.index in edits:
+            rewritten = True
+        if usage is None or usage.total_input == 0:
+            continue
+        if before is not None and before.usage is not None and first is not None:
+            baseline = _cached(before.usage)
+            pause = None if request.start is None or before.start is None else request.start - before.start
+            expired = pause is not None and pause > lives
+            low = high = baseline
+            if rewritten:
+                low, high = _after_rewrite(first, known_prefix)
+            elif expired:
+                low = high = 0
+            right = _near(usage.cache_read, low, high)
+            cause: Cause = "edit" if rewritten else "unexplained"
+            if right and not rewritten:
+                cause = "expired" if expired else "reproduced"
+            written = usage.cache_write_5m + usage.cache_write_1h
+            predictions.append(Prediction(request.index, usage.cache_read, low, high, baseline, written, pause, cause))
+            if rewritten and usage.cache_read:
+                known_prefix = usage.cache_read
+        first = first or usage
+        if usage.cache_write_1h:
+            lives = LONG
+        elif usage.cache_write_5m:
+            lives = SHORT
+        before, rewritten = request, False
+    return AsRun(tuple(predictions))
+
+
+def _cached(usage: Usage) -> int:
+    return usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
+
+
+def _after_rewrite(first: Usage, known: int | None) -> tuple[int, int]:
+    return (known, known) if known is not None else (first.cache_read, _cached(first))
+
+
+def _near(recorded: int, low: int, high: int) -> bool:
+    if low <= recorded <= high:
+        return True
+    nearest = low if recorded < low else high
+    return abs(recorded - nearest) <= TOLERANCE * max(recorded, nearest)
+
+
+def causes(predictions: Sequence[Prediction]) -> dict[str, int]:
+    """Written tokens by what made them necessary.
+
+    Examples
+    --------
+    >>> causes([Prediction(2, 0, 0, 0, 9_000, 9_500, 900.0, "expired")])["expired"]
+    9500
+    """
+    written = dict.fromkeys(("growth", "expired", "edit", "unexplained"), 0)
+    for p in predictions:
+        written["growth" if p.cause == "reproduced" else p.cause] += p.written
+    return written
