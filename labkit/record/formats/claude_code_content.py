@@ -128,7 +128,7 @@ def attachment_text(line: dict[str, Any]) -> str | None:
     The harness wraps it in a reminder that is not recorded, so this is a lower bound.
     """
     attachment = as_dict(line.get("attachment"))
-    if attachment.get("type") not in _SENT:
+    if as_text(attachment.get("type")) not in _SENT:
         return None
     for key in ("content", "snippet", "prompt", "text", "blockingError", "skills", "addedBlocks"):
         value = attachment.get(key)

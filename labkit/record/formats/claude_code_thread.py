@@ -65,7 +65,7 @@ class Thread:
 
     def add(self, number: int, line: dict[str, Any]) -> None:
         """Take one line; its number is for warnings."""
-        kind = line.get("type")
+        kind = as_text(line.get("type"))
         message = as_dict(line.get("message"))
         if kind in ("user", "assistant") and not message:
             self.warnings.append(f"line {number}: {kind} line without a message; skipped")

@@ -101,7 +101,7 @@ def short_args(value: Any, limit: int = 120) -> str:
         return json_text(value)[:limit]
     parts = []
     for key, item in value.items():
-        parts.append(f"{key}={item if isinstance(item, str) else json_text(item)}"[:limit])
+        parts.append(f"{key}={item if isinstance(item, str) else json_text(item)}"[: limit + 1])
         if sum(map(len, parts)) > limit:
             break
     line = ", ".join(parts).replace("\n", " ")
