@@ -1,0 +1,193 @@
+"""Putting a Trace together from a log: what was said, what was answered, what was taken out.
+
+A reader hands over the parts in the order in which they happened; the builder numbers requests and
+messages, pairs results with calls, and keeps what is in the context, so that an edit can name the
+positions it removed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from labkit.record.trace import Block, Edit, EditKind, Prefix, Request, Trace, TraceKind, Usage
+
+__all__ = ["TraceBuilder"]
+
+
+class TraceBuilder:
+    """Collects one thread of a run; :meth:`trace` makes the Trace.
+
+    Attributes
+    ----------
+    live : dict of int to None
+        Positions of the blocks that are in the context now, in order.
+    warnings : list of str
+        One sentence for each kind of thing that was skipped or guessed.
+    skipped : Counter of str
+        How many entries of which unknown type were passed over.
+
+    Examples
+    --------
+    >>> run = TraceBuilder()
+    >>> run.say([Block("text", "user", "How many files?")])
+    range(0, 1)
+    >>> run.respond([Block("call", "assistant", "ls {}", tool="ls", args="", call_id="c1")])
+    1
+    >>> run.say([Block("result", "tool", "3", call_id="c1")])
+    range(2, 3)
+    >>> run.respond([Block("text", "assistant", "Three.")])
+    2
+    >>> [(b.request, b.message, b.tool) for b in run.trace("tiny", "made up").blocks]
+    [(1, 0, None), (2, 1, 'ls'), (2, 2, 'ls'), (3, 3, None)]
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.requests: list[Request] = []
+        self.edits: list[Edit] = []
+        self.prefixes: list[Prefix] = []
+        self.live: dict[int, None] = {}
+        self.warnings: list[str] = []
+        self.skipped: Counter[str] = Counter()
+        self._message = -1
+        self._open: dict[str, list[Block]] = {}
+        self._answered: set[str] = set()
+        self._again = 0
+        self._orphans: list[int] = []
+
+    def say(self, blocks: Iterable[Block]) -> range:
+        """Put one message into the input of the next request; returns the new positions.
+
+        Results that follow each other are one message, as the answers to parallel calls are. A result
+        gets tool and arguments of the nearest earlier call of its id that is not answered yet; a second
+        answer to a call is dropped and counted.
+        """
+        paired = self._paired(blocks)
+        goes_on = bool(self.blocks) and self.blocks[-1].role == "tool" and all(b.role == "tool" for b in paired)
+        return self._place(paired, goes_on)
+
+    def respond(
+        self,
+        blocks: Sequence[Block] = (),
+        *,
+        start: float | None = None,
+        model: str | None = None,
+        usage: Usage | None = None,
+        id: str | None = None,
+    ) -> int:
+        """Add a request and what it answered; returns its index.
+
+        The prefix is the last one given to :meth:`prefix`.
+        """
+        prefix = max(len(self.prefixes) - 1, 0)
+        self.requests.append(Request(len(self.requests) + 1, start, model, prefix, usage, id))
+        self._place(self._paired(blocks), goes_on=False)
+        return len(self.requests)
+
+    def go_on(self, blocks: Sequence[Block]) -> None:
+        """Add more blocks to the last response."""
+        goes_on = bool(self.blocks) and self.blocks[-1].role == "assistant"
+        self._place(self._paired(blocks), goes_on)
+
+    def set_usage(self, index: int, usage: Usage | None) -> None:
+        """Note the usage of a request that was added before."""
+        self.requests[index - 1] = replace(self.requests[index - 1], usage=usage)
+
+    def prefix(self, system: str | None, tools: str | None = None) -> None:
+        """System prompt and tool schemas of the requests from here on."""
+        prefix = Prefix(system, tools)
+        if not self.prefixes or self.prefixes[-1] != prefix:
+            self.prefixes.append(prefix)
+
+    def remove(
+        self,
+        kind: EditKind,
+        positions: Collection[int],
+        *,
+        summary: int | None = None,
+        stub: str = "",
+        trigger: str = "",
+    ) -> None:
+        """Note an edit that the log holds; it takes effect with the next request."""
+        found = tuple(sorted(p for p in set(positions) if p in self.live))
+        self.edits.append(Edit(kind, len(self.requests) + 1, found, summary, stub, trigger))
+        if not stub:
+            for position in found:
+                del self.live[position]
+
+    def summarize(self, positions: Collection[int], blocks: Sequence[Block], *, trigger: str = "") -> None:
+        """Note a compaction: ``blocks`` stand for what was at ``positions``.
+
+        The last of the blocks becomes the summary; others that came with it count as made by it.
+        """
+        self.remove("summary", positions, trigger=trigger)
+        made = [replace(b, edited="summary") for b in blocks]
+        if made:
+            role = made[-1].role if made[-1].role != "assistant" else "user"
+            made[-1] = replace(made[-1], kind="summary", role=role)
+        for block in made:
+            self.say([block])
+        if made:
+            self.edits[-1] = replace(self.edits[-1], summary=len(self.blocks) - 1)
+
+    def _paired(self, blocks: Iterable[Block]) -> list[Block]:
+        return [b for b in map(self._pair, blocks) if b is not None]
+
+    def _pair(self, block: Block) -> Block | None:
+        if block.kind == "call" and block.call_id:
+            self._open.setdefault(block.call_id, []).append(block)
+        if block.kind != "result":
+            return block
+        waiting = self._open.get(block.call_id or "")
+        if waiting:
+            call = waiting.pop()
+            self._answered.add(block.call_id or "")
+            return replace(block, tool=call.tool, args=call.args)
+        if block.call_id in self._answered:
+            self._again += 1
+            return None
+        self._orphans.append(len(self.requests) + 1)
+        return block
+
+    def _place(self, blocks: Sequence[Block], goes_on: bool) -> range:
+        first = len(self.blocks)
+        if blocks and not goes_on:
+            self._message += 1
+        for block in blocks:
+            self.live[len(self.blocks)] = None
+            self.blocks.append(replace(block, request=len(self.requests) + 1, message=self._message))
+        return range(first, len(self.blocks))
+
+    def answered(self, call_id: str) -> bool:
+        """Whether a result of this id has come and no call of it waits."""
+        return call_id in self._answered and not self._open.get(call_id)
+
+    def trace(self, name: str, source: str, kind: TraceKind = "session", children: Sequence[Trace] = ()) -> Trace:
+        """The Trace of everything so far."""
+        warnings = list(self.warnings)
+        if self._orphans:
+            warnings.append(
+                f"{len(self._orphans)} results have no call in this file (the first before request "
+                f"{self._orphans[0]}); kept"
+            )
+        if self._again:
+            warnings.append(f"{self._again} results answer a call that was answered before; dropped")
+        unanswered = sum(map(len, self._open.values()))
+        if unanswered:
+            warnings.append(f"{unanswered} calls have no result in this file; kept")
+        if self.skipped:
+            kinds = ", ".join(f"{n} {k!r}" for k, n in sorted(self.skipped.items()))
+            warnings.append(f"entries of unknown types were skipped: {kinds}")
+        return Trace(
+            name=name,
+            blocks=tuple(self.blocks),
+            requests=tuple(self.requests),
+            prefixes=tuple(self.prefixes) or (Prefix(),),
+            edits=tuple(self.edits),
+            children=tuple(children),
+            kind=kind,
+            source=source,
+            warnings=tuple(warnings),
+        )
