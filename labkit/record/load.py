@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from labkit.errors import InputError
 from labkit.record.formats import claude_code, labkit_jsonl
 from labkit.record.formats.jsonl import first_object, read_text
+from labkit.record.formats.whole import forget
 from labkit.record.trace import Trace
 
 __all__ = ["load"]
 
-FORMATS = (labkit_jsonl, claude_code)
+
+class Format(Protocol):
+    """What a module of ``labkit.record.formats`` offers; one that also reads a folder says ``FOLDERS = True``."""
+
+    NAME: str
+
+    def matches(self, path: Path, /) -> bool:
+        """Whether the content is in this format; never raises."""
+
+    def read(self, path: Path, /) -> Trace:
+        """Read it, with a warning for everything skipped or guessed."""
+
+
+FORMATS: tuple[Format, ...] = (
+    labkit_jsonl,
+    claude_code,
+)
 
 
 def load(path: str | Path) -> Trace:
@@ -47,6 +65,9 @@ def load(path: str | Path) -> Trace:
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{str(path)!r:.200} is not a usable path ({error}): give a session file") from None
     if path.is_dir():
+        for module in FORMATS:
+            if getattr(module, "FOLDERS", False) and module.matches(path):
+                return module.read(path)
         return load(_only_session(path))
     if not exists:
         raise InputError(f"{path} does not exist: give a session file{_nearby(path)}")
@@ -54,10 +75,12 @@ def load(path: str | Path) -> Trace:
         raise InputError(f"{path} is not a regular file: give a session in JSON or JSON lines")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty: give a session with at least one line")
-    for module in FORMATS:
-        if module.matches(path):
-            trace: Trace = module.read(path)
-            return trace
+    try:
+        for module in FORMATS:
+            if module.matches(path):
+                return module.read(path)
+    finally:
+        forget()
     read_text(path)  # a binary file has a sentence of its own
     head = first_object(path)
     seen = "no JSON object in its first lines" if head is None else f"a first object with the keys {sorted(head)[:6]}"
