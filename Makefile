@@ -16,10 +16,12 @@ SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
-# Bound to this machine only, with Jupyter's own token; root (in a container) has to be allowed.
+# Bound to this machine only, with Jupyter's own token. The notebook is the default address, so that the
+# printed one opens it too. Root (in a container) has to be allowed.
 lab:
 	@$(SETUP) lab
-	@$(PY) -m jupyterlab --ip=127.0.0.1 $$(test "$$(id -u)" -ne 0 || echo --allow-root) $(ARGS) notebooks/00_start_here.ipynb
+	@$(PY) -m jupyterlab --ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
+	  $$(test "$$(id -u)" -ne 0 || echo --allow-root) $(ARGS)
 
 test:
 	@$(SETUP) test
