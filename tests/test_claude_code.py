@@ -1,8 +1,9 @@
-"""Reading Claude Code sessions: the faults that people reported in other readers, on small inputs, and the real files."""
+"""Reading Claude Code sessions: faults that people reported in other readers, and the real files."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,18 @@ from labkit.record.trace import Trace, Usage
 from session_lines import assistant, boundary, call, line, result, stamp, text, usage, user, write
 
 FILES = [
-    *(f"entire-{name}.jsonl" for name in (
-        "context_management-field", "image", "longest-303-calls", "malformed-line", "microcompact1-compact1-small",
-        "microcompact2-compact1", "orphan-and-missing", "orphan-result-after-compaction", "overlap-a", "overlap-b",
-        "tasks-no-progress", "tasks-progress", "three-compactions", "two-session-ids",
-    )),
-]  # fmt: skip
+    f"entire-{name}.jsonl"
+    for name in (
+        "image",
+        "longest-303-calls",
+        "microcompact1-compact1-small",
+        "microcompact2-compact1",
+        "overlap-a",
+        "tasks-progress",
+        "three-compactions",
+        "two-session-ids",
+    )
+]
 
 
 def flat(trace: Trace) -> list[tuple[str, int, str]]:
@@ -176,7 +183,7 @@ def test_a_subagent_inside_the_main_file(tmp_path: Path) -> None:
 
 def test_a_subagent_without_ids_is_followed_by_its_parents(tmp_path: Path) -> None:
     lines = child_lines()
-    for before, entry in zip(lines, lines[1:], strict=False):
+    for before, entry in itertools.pairwise(lines):
         entry["parentUuid"] = before["uuid"]
     for entry in lines:
         del entry["agentId"]

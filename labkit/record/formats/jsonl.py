@@ -6,6 +6,7 @@ One bad line costs one line: it is skipped, counted and named by its number.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ def read_text(path: Path) -> str:
 
 def decode(data: bytes, path: Path) -> str:
     """Decode the bytes of a session; see :func:`read_text`."""
-    head = data[:4096]
-    # NUL bytes occur in the middle of real logs after a crash; a file that starts with many is binary.
-    if head.count(0) > len(head) // 20 or head[:2] in (b"\x1f\x8b", b"PK") or head[:4] == b"\x89PNG":
+    # A crash can leave a hole of NUL bytes in a good log, so a run of them counts once.
+    head = re.sub(rb"\0+", b"\0", data[:4096])
+    control = sum(byte < 32 and byte not in b"\t\n\r\x1b" for byte in head)
+    if control > len(head) // 10 or head[:2] in (b"\x1f\x8b", b"PK") or head[:4] == b"\x89PNG":
         raise InputError(f"{path} is a binary file: give a session in JSON or JSON lines")
     return data.decode("utf-8-sig", errors="replace")
 
