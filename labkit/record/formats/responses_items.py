@@ -29,6 +29,7 @@ ANSWERS = {f"{call}_output" for call in _CALLS} | {"tool_search_output"}
 ITEM_TYPES = _CALLS | _SERVER | ANSWERS | {"agent_message", "compaction", "compaction_summary", "message", "reasoning"}
 """Item types that reach the model and that :func:`item_blocks` knows."""
 
+_PARTS = ("input_text", "input_image", "output_text")
 _ROLES: dict[str, Role] = {"assistant": "assistant", "developer": "system", "system": "system"}
 
 
