@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
-from labkit.record.formats import claude_code, codex, labkit_jsonl
+from labkit.record.formats import claude_code, codex, labkit_jsonl, mini_swe_agent, swe_agent
 from labkit.record.formats.jsonl import first_object, read_text
 from labkit.record.formats.whole import forget
 from labkit.record.trace import Trace
@@ -30,6 +30,8 @@ FORMATS: tuple[Format, ...] = (
     labkit_jsonl,
     claude_code,
     codex,
+    swe_agent,
+    mini_swe_agent,
 )
 
 

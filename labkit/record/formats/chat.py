@@ -98,7 +98,7 @@ def _image(part: dict[str, Any]) -> str:
 
 def _thinking(message: dict[str, Any]) -> list[Block]:
     thoughts = [as_text(as_dict(part).get("thinking")) for part in as_list(message.get("thinking_blocks"))]
-    texts = [text for text in thoughts if text] or [as_text(message.get("reasoning_content"))]
+    texts = thoughts if any(thoughts) else [as_text(message.get("reasoning_content"))]
     return [Block("thinking", "assistant", text) for text in texts if text]
 
 
