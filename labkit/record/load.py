@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
-from labkit.record.formats import claude_code, codex, labkit_jsonl, mini_swe_agent, swe_agent, tau_bench
+from labkit.record.formats import claude_code, codex, labkit_jsonl, mini_swe_agent, pi, swe_agent, tau_bench
 from labkit.record.formats.jsonl import first_object, read_text
 from labkit.record.formats.whole import forget
 from labkit.record.trace import Trace
@@ -30,6 +30,7 @@ FORMATS: tuple[Format, ...] = (
     labkit_jsonl,
     claude_code,
     codex,
+    pi,
     swe_agent,
     mini_swe_agent,
     tau_bench,

@@ -95,6 +95,14 @@ class TraceBuilder:
         """Note the usage of a request that was added before."""
         self.requests[index - 1] = replace(self.requests[index - 1], usage=usage)
 
+    def bring_back(self, positions: Iterable[int]) -> range:
+        """Put blocks that had left the context into it again, as new blocks of the same messages."""
+        first, message = len(self.blocks), -1
+        for block in [self.blocks[p] for p in positions]:
+            self._place([block], goes_on=block.message == message)
+            message = block.message if block.message is not None else -1
+        return range(first, len(self.blocks))
+
     def prefix(self, system: str | None, tools: str | None = None) -> None:
         """System prompt and tool schemas of the requests from here on."""
         prefix = Prefix(system, tools)
