@@ -61,6 +61,7 @@ def fig_results(trace: Trace | Audit, rank_by: str = "tokens", show: int = 10) -
             text=notes,
             textposition="auto",
             insidetextanchor="start",
+            constraintext="none",
             textfont={"size": 11, "color": INK},
             marker={
                 "color": [style.color if r.position in named else "#F6DDA6" for r in results],
@@ -83,6 +84,7 @@ def fig_results(trace: Trace | Audit, rank_by: str = "tokens", show: int = 10) -
         tickvals=ys,
         ticktext=[_tick(r) for r in results],
         ticks="",
+        ticklabelstandoff=5,
         showgrid=False,
     )
     return figure
@@ -158,6 +160,7 @@ def fig_audit(report: Audit) -> go.Figure:
         tickvals=ys,
         ticktext=[b[0] for b in bars],
         ticks="",
+        ticklabelstandoff=5,
         showgrid=False,
     )
     return figure

@@ -179,8 +179,11 @@ def fig_ladder(
             hovertemplate=f"{name}: %{{y:,}} tokens<extra></extra>",
             showlegend=shown,
         )
+    # Tall enough to read the stack; doing nothing leaves the frame where it is much larger.
+    top = min(round_up(2 * max([*inputs, 1])), round_up(max([*whole, *inputs, 1])))
     for name, symbol, field in (("used_later", "x", "uses_after_clear"), ("unread", "diamond-open", "unread")):
-        marks = [(row.request, row.input, n) for row, n in zip(run.rows, _steps(run, field), strict=True) if n]
+        up = 0.05 * top if name == "unread" else 0  # so that two marks at one request are seen
+        marks = [(row.request, row.input + up, n) for row, n in zip(run.rows, _steps(run, field), strict=True) if n]
         figure.add_scatter(
             x=[m[0] for m in marks],
             y=[m[1] for m in marks],
@@ -197,8 +200,6 @@ def fig_ladder(
             showlegend=bool(marks),
         )
     _line(figure, "best", xs if best else [], best or [])
-    # Tall enough to read the stack; doing nothing leaves the frame where it is much larger.
-    top = min(round_up(2 * max([*inputs, 1])), round_up(max([*whole, *inputs, 1])))
     figure.update_layout(barmode="stack")
     figure.update_xaxes(title_text=f"{unit} (the same actions, replayed)", range=[ends[0], ends[1]] if ends else None)
     figure.update_yaxes(title_text="tokens in the window", range=[0, top], tickformat=",")

@@ -152,19 +152,29 @@ def telling(results: Sequence[ResultLife]) -> tuple[ResultLife, ResultLife, Resu
     return largest, costliest, small if small is not None and small.tokens > largest.tokens else None
 
 
-def describe_results(trace: Trace | Audit) -> str:
-    """Which results the bill is made of."""
+def describe_results(trace: Trace | Audit, rank_by: str = "tokens") -> str:
+    """Which results the bill is made of.
+
+    Parameters
+    ----------
+    trace : Trace or Audit
+    rank_by : {"tokens", "size"}
+        The order in which the first three are named.
+    """
     report = trace if isinstance(trace, Audit) else audit(trace)
     largest, costliest, small = telling(report.results)
     first = f"The largest of {count(len(report.results), 'result')} {_life(largest)}"
     if costliest is largest:
-        return f"{first}, and is also the one that costs most."
-    lines = [f"{first}.", f"The costliest {_life(costliest)}: {_times(costliest, largest)} the largest one."]
-    if small is not None:
+        lines = [f"{first}, and is also the one that costs most."]
+    else:
+        lines = [f"{first}.", f"The costliest {_life(costliest)}: {_times(costliest, largest)} the largest one."]
+    if small is not None and small is not costliest:
         lines.append(
             f"A result of {small.size:,} tokens (turn {small.turn:,}) costs {_times(small, largest)} the largest one: "
             f"{small.requests:,} requests carried it."
         )
+    order = "Largest" if rank_by == "size" else "Costliest"
+    lines.append(f"{order} first: turns {', '.join(f'{r.turn:,}' for r in ranked(report, rank_by, 3))}.")
     return "\n".join(lines)
 
 
