@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
-from labkit.record.formats import claude_code, codex, labkit_jsonl, mini_swe_agent, pi, swe_agent, tau_bench
+from labkit.record.formats import claude_code, codex, labkit_jsonl, mini_swe_agent, openhands, pi, swe_agent, tau_bench
 from labkit.record.formats.jsonl import first_object, read_text
 from labkit.record.formats.whole import forget
 from labkit.record.trace import Trace
@@ -34,6 +34,7 @@ FORMATS: tuple[Format, ...] = (
     swe_agent,
     mini_swe_agent,
     tau_bench,
+    openhands,
 )
 
 
