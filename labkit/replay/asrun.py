@@ -12,7 +12,7 @@ from typing import Literal
 
 from labkit.record.trace import Request, Trace, Usage
 
-__all__ = ["AsRun", "Prediction", "as_run"]
+__all__ = ["AsRun", "Prediction", "causes", "reproduce"]
 
 Cause = Literal["reproduced", "expired", "edit", "unexplained"]
 
@@ -90,7 +90,7 @@ class AsRun:
         return sum(_near(p.read, p.baseline, p.baseline) for p in plain) / len(plain) if plain else None
 
 
-def as_run(trace: Trace) -> AsRun:
+def reproduce(trace: Trace) -> AsRun:
     """Predict every request's cache read from what came before it.
 
     Parameters
@@ -116,7 +116,7 @@ def as_run(trace: Trace) -> AsRun:
     >>> usages = [Usage(cache_write_5m=9_000), Usage(cache_read=9_000, cache_write_5m=500), Usage(cache_write_5m=9_900)]
     >>> starts = [0.0, 60.0, 900.0]
     >>> requests = tuple(Request(i + 1, start=s, usage=u) for i, (s, u) in enumerate(zip(starts, usages)))
-    >>> [p.cause for p in as_run(Trace("tiny", (), requests)).predictions]
+    >>> [p.cause for p in reproduce(Trace("tiny", (), requests)).predictions]
     ['reproduced', 'expired']
     """
     edits = {edit.request for edit in trace.edits}
