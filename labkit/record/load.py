@@ -6,7 +6,18 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
-from labkit.record.formats import claude_code, codex, labkit_jsonl, mini_swe_agent, openhands, pi, swe_agent, tau_bench
+from labkit.record.formats import (
+    claude_code,
+    codex,
+    gemini_cli,
+    labkit_jsonl,
+    mini_swe_agent,
+    openhands,
+    openhands_sdk,
+    pi,
+    swe_agent,
+    tau_bench,
+)
 from labkit.record.formats.jsonl import first_object, read_text
 from labkit.record.formats.whole import forget
 from labkit.record.trace import Trace
@@ -35,6 +46,7 @@ FORMATS: tuple[Format, ...] = (
     mini_swe_agent,
     tau_bench,
     openhands,
+    openhands_sdk,
 )
 
 

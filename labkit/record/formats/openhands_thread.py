@@ -156,7 +156,7 @@ class Thread:
         cause = event.get("cause")
         if call_id is None:
             call_id = self._calls.get(cause) if isinstance(cause, int) else self._last_call
-            self._last_call = None
+        self._last_call = None
         block = Block("result", "tool", text, call_id=call_id) if call_id else Block("text", "user", text)
         self._note(event, self.run.say([block]))
 
