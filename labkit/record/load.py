@@ -41,6 +41,7 @@ FORMATS: tuple[Format, ...] = (
     labkit_jsonl,
     claude_code,
     codex,
+    gemini_cli,
     pi,
     swe_agent,
     mini_swe_agent,

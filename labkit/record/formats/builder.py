@@ -7,7 +7,7 @@ positions it removed.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
@@ -125,20 +125,45 @@ class TraceBuilder:
             for position in found:
                 del self.live[position]
 
-    def summarize(self, positions: Collection[int], blocks: Sequence[Block], *, trigger: str = "") -> None:
+    def summarize(
+        self, positions: Collection[int], blocks: Sequence[Block], *, summary: int = -1, trigger: str = ""
+    ) -> None:
         """Note a compaction: ``blocks`` stand for what was at ``positions``.
 
-        The last of the blocks becomes the summary; others that came with it count as made by it.
+        The one at ``summary`` is the summary itself; others came into the context with it.
         """
         self.remove("summary", positions, trigger=trigger)
+        if not blocks:
+            return
         made = [replace(b, edited="summary") for b in blocks]
-        if made:
-            role = made[-1].role if made[-1].role != "assistant" else "user"
-            made[-1] = replace(made[-1], kind="summary", role=role)
-        for block in made:
-            self.say([block])
-        if made:
-            self.edits[-1] = replace(self.edits[-1], summary=len(self.blocks) - 1)
+        made[summary] = replace(made[summary], kind="summary", role="user")
+        # Not said but placed: results among them were answers before, and still are.
+        placed = [self._place([block], goes_on=False).start for block in made]
+        self.edits[-1] = replace(self.edits[-1], summary=placed[summary])
+
+    def match(self, blocks: Iterable[Block]) -> tuple[set[int], list[Block]]:
+        """Tell blocks that are in the context already, by what they say, from new ones.
+
+        Returns
+        -------
+        kept : set of int
+            Positions of the blocks that are there.
+        new : list of Block
+            The others, in order.
+        """
+        where: defaultdict[tuple[str, str, str], deque[int]] = defaultdict(deque)
+        for position in self.live:
+            block = self.blocks[position]
+            where[block.kind, block.role, block.text].append(position)
+        kept: set[int] = set()
+        new: list[Block] = []
+        for block in blocks:
+            same = where.get((block.kind, block.role, block.text))
+            if same:
+                kept.add(same.popleft())
+            else:
+                new.append(block)
+        return kept, new
 
     def _paired(self, blocks: Iterable[Block]) -> list[Block]:
         return [b for b in map(self._pair, blocks) if b is not None]

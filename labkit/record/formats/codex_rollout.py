@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import floor
@@ -227,20 +226,9 @@ class Rollout:
             text = as_text(payload.get("message"))
             run.summarize(gone, [Block("text", "user", text)] if text else [])
             return
-        where: defaultdict[tuple[str, str, str], deque[int]] = defaultdict(deque)
-        for position in run.live:
-            block = run.blocks[position]
-            where[block.kind, block.role, block.text].append(position)
-        new: list[Block] = []
-        kept = set()
-        for item in map(as_dict, history):
-            self._counts["opaque"] += opaque(item)
-            for block in item_blocks(item):
-                same = where.get((block.kind, block.role, block.text))
-                if same:
-                    kept.add(same.popleft())
-                else:
-                    new.append(block)
+        items = list(map(as_dict, history))
+        self._counts["opaque"] += sum(map(opaque, items))
+        kept, new = run.match(block for item in items for block in item_blocks(item))
         run.summarize([p for p in run.live if p not in kept], new)
 
     def _roll_back(self, turns: int) -> None:
