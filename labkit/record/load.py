@@ -9,6 +9,7 @@ from labkit.errors import InputError
 from labkit.record.formats import (
     claude_code,
     codex,
+    gemini_api,
     gemini_cli,
     labkit_jsonl,
     mini_swe_agent,
@@ -42,6 +43,7 @@ FORMATS: tuple[Format, ...] = (
     claude_code,
     codex,
     gemini_cli,
+    gemini_api,
     pi,
     swe_agent,
     mini_swe_agent,
