@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -17,7 +18,7 @@ from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
-from labkit.show.style import DRAWN, INK, STYLES, about, count, new_figure, round_up, share
+from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
 from labkit.show.words import (
     Growth,
     describe_audit,
@@ -57,42 +58,58 @@ def fig_billed(source: Trace | Replay | Growth, turn: int | None = None) -> go.F
     >>> fig_billed(Growth([100, 200], [100, 300], 50, "turn")).layout.title.text
     '200 input tokens created, 300 billed by turn 2'
     """
-    g = source if isinstance(source, Growth) else growth(source)
+    return go.Figure(draw_billed(source if isinstance(source, Growth) else growth(source), turn))
+
+
+def draw_billed(g: Growth, turn: int | None = None) -> Spec:
+    """The figure of :func:`fig_billed` as plain values."""
     t = g.at(turn)
     xs = list(range(1, len(g.billed) + 1))
     created, billed = g.created[t - 1], g.billed[t - 1]
-    figure = new_figure(f"{about(created)} input tokens created, {about(billed)} billed by {g.unit} {t:,}")
+    traces: list[dict[str, Any]] = []
     for key, ys in (("created", g.created), ("billed", g.billed)):
         style = STYLES[key]
-        figure.add_scatter(
-            x=xs,
-            y=ys,
-            name=style.label,
-            mode="lines",
-            line={"color": style.line, "dash": style.dash, "width": 2.5},
-            fill="tonexty" if key == "billed" else None,
-            fillcolor="rgba(0,114,178,0.10)",
-            hovertemplate=f"{g.unit} %{{x}}: %{{y:,}} tokens {style.label}<extra></extra>",
+        traces.append(
+            {
+                "type": "scatter",
+                "x": xs,
+                "y": list(ys),
+                "name": style.label,
+                "mode": "lines",
+                "line": {"color": style.line, "dash": style.dash, "width": 2.5},
+                "fill": "tonexty" if key == "billed" else "none",
+                "fillcolor": "rgba(0,114,178,0.10)",
+                "hovertemplate": f"{g.unit} %{{x}}: %{{y:,}} tokens {style.label}<extra></extra>",
+            }
         )
     top = round_up(g.billed[-1] * 1.08)
     texts, sides = _names(created, billed, t / len(xs), top)
-    figure.add_scatter(
-        x=[t, t],
-        y=[created, billed],
-        mode="markers+text",
-        text=texts,
-        textposition=sides,
-        marker={"size": 10, "color": [STYLES["created"].line, STYLES["billed"].line], "symbol": ["diamond", "circle"]},
-        cliponaxis=False,
-        hoverinfo="skip",
+    traces.append(
+        {
+            "type": "scatter",
+            "x": [t, t],
+            "y": [created, billed],
+            "mode": "markers+text",
+            "text": texts,
+            "textposition": sides,
+            "marker": {
+                "size": 10,
+                "color": [STYLES["created"].line, STYLES["billed"].line],
+                "symbol": ["diamond", "circle"],
+            },
+            "cliponaxis": False,
+            "hoverinfo": "skip",
+        }
     )
-    figure.add_scatter(
-        x=[t, t], y=[0, top], mode="lines", line={"color": INK, "width": 1, "dash": "dot"}, hoverinfo="skip"
+    here = {"color": INK, "width": 1, "dash": "dot"}
+    traces.append({"type": "scatter", "x": [t, t], "y": [0, top], "mode": "lines", "line": here, "hoverinfo": "skip"})
+    return spec(
+        f"{about(created)} input tokens created, {about(billed)} billed by {g.unit} {t:,}",
+        traces,
+        showlegend=False,
+        xaxis={"title": {"text": g.unit}, "range": [0, len(xs) + 1]},
+        yaxis={"title": {"text": "input tokens"}, "range": [0, top], "tickformat": ","},
     )
-    figure.update_layout(showlegend=False)
-    figure.update_xaxes(title_text=g.unit, range=[0, len(xs) + 1])
-    figure.update_yaxes(title_text="input tokens", range=[0, top], tickformat=",")
-    return figure
 
 
 def _names(created: int, billed: int, along: float, top: float) -> tuple[list[str], list[str]]:
@@ -115,19 +132,19 @@ def fig_lines(source: Replay | Audit, unit: str = "turn") -> go.Figure:
     billed = lines_billed(source)
     total = sum(billed.values())
     top = max(billed, key=lambda line: billed[line])
-    name = STYLES[top].label
-    figure = new_figure(
-        f"{name[0].upper()}{name[1:]} is {share(billed[top], total)} of {about(total)} input tokens billed"
-    )
     if isinstance(source, Audit):
-        rows = [(row.request, [row.lines[line] for line in DRAWN]) for row in source.rows]
-        _stack(figure, DRAWN, rows, unit)
+        traces = _stack(DRAWN, [(row.request, [row.lines[line] for line in DRAWN]) for row in source.rows], unit)
     else:
-        _stack(figure, LINE_ITEMS, [(row.request, row.lines) for row in source.rows], unit)
-    figure.update_layout(barmode="relative" if billed.get("residual") else "stack")
-    figure.update_xaxes(title_text=unit)
-    figure.update_yaxes(title_text="tokens in the request", rangemode="tozero", tickformat=",")
-    return figure
+        traces = _stack(LINE_ITEMS, [(row.request, row.lines) for row in source.rows], unit)
+    return go.Figure(
+        spec(
+            f"{title_case(STYLES[top].label)} is {share(billed[top], total)} of {about(total)} input tokens billed",
+            traces,
+            barmode="relative",  # what is not explained can be negative
+            xaxis={"title": {"text": unit}},
+            yaxis={"title": {"text": "tokens in the request"}, "rangemode": "tozero", "tickformat": ","},
+        )
+    )
 
 
 def fig_ladder(
@@ -145,65 +162,48 @@ def fig_ladder(
     unit : {"turn", "request"}
         What a request is called.
     """
+    return go.Figure(draw_ladder(run, naive, best=best, unit=unit))
+
+
+def draw_ladder(
+    run: Replay, naive: Replay | None = None, *, best: Sequence[int] | None = None, unit: str = "turn"
+) -> Spec:
+    """The figure of :func:`fig_ladder` as plain values."""
     xs = [row.request for row in run.rows]
     inputs = [row.input for row in run.rows]
     whole = [row.input for row in naive.rows] if naive is not None else list(growth(run).created)
     billed = sum(whole)
-    figure = new_figure(
-        f"{about(run.input)} input tokens billed, {share(run.input, billed)} of doing nothing{_toll(run)}"
-    )
-    _stack(figure, LINE_ITEMS, [(row.request, row.lines) for row in run.rows], unit)
-    removed = STYLES["removed"]
-    figure.add_bar(
-        x=xs,
-        y=[max(w - i, 0) for w, i in zip(whole, inputs, strict=True)],
-        name=removed.label,
-        marker={"color": removed.color, "line": {"width": 0}},
-        opacity=0.6,
-        hovertemplate=f"{unit} %{{x}}: %{{y:,}} tokens removed<extra></extra>",
-        showlegend=run.input < billed,
-    )
-    _line(figure, "naive", xs, whole)
-    ends = [xs[0] - 0.5, xs[-1] + 0.5] if xs else []
-    for name, value, dash in (
-        ("trigger", run.policy.trigger, "dash"),
-        ("compact above", run.policy.compact_above, "dashdot"),
-    ):
-        shown = value is not None and run.policy.trigger is not None
-        figure.add_scatter(
-            x=ends if shown else [],
-            y=[value, value] if shown else [],
-            name=name,
-            mode="lines",
-            line={"color": INK, "width": 1.5, "dash": dash},
-            hovertemplate=f"{name}: %{{y:,}} tokens<extra></extra>",
-            showlegend=shown,
-        )
     # Tall enough to read the stack; doing nothing leaves the frame where it is much larger.
     top = min(round_up(2 * max([*inputs, 1])), round_up(max([*whole, *inputs, 1])))
-    for name, symbol, field in (("used_later", "x", "uses_after_clear"), ("unread", "diamond-open", "unread")):
-        up = 0.05 * top if name == "unread" else 0  # so that two marks at one request are seen
-        marks = [(row.request, row.input + up, n) for row, n in zip(run.rows, _steps(run, field), strict=True) if n]
-        figure.add_scatter(
-            x=[m[0] for m in marks],
-            y=[m[1] for m in marks],
-            name=STYLES[name].label,
-            mode="markers",
-            marker={
-                "symbol": symbol,
-                "size": 10,
-                "color": STYLES[name].line,
-                "line": {"width": 2, "color": STYLES[name].line},
-            },
-            customdata=[m[2] for m in marks],
-            hovertemplate=f"{unit} %{{x}}: %{{customdata:,}} {STYLES[name].label}<extra></extra>",
-            showlegend=bool(marks),
-        )
-    _line(figure, "best", xs if best else [], best or [])
-    figure.update_layout(barmode="stack")
-    figure.update_xaxes(title_text=f"{unit} (the same actions, replayed)", range=[ends[0], ends[1]] if ends else None)
-    figure.update_yaxes(title_text="tokens in the window", range=[0, top], tickformat=",")
-    return figure
+    traces = _stack(LINE_ITEMS, [(row.request, row.lines) for row in run.rows], unit)
+    traces.append(
+        {
+            "type": "bar",
+            "x": xs,
+            "y": [max(w - i, 0) for w, i in zip(whole, inputs, strict=True)],
+            "name": STYLES["removed"].label,
+            "marker": {"color": STYLES["removed"].color, "line": {"width": 0}},
+            "opacity": 0.6,
+            "hovertemplate": f"{unit} %{{x}}: %{{y:,}} tokens removed<extra></extra>",
+            "showlegend": run.input < billed,
+        }
+    )
+    traces.append(_line("naive", xs, whole))
+    ends = [xs[0] - 0.5, xs[-1] + 0.5]
+    traces += [_threshold(run, "trigger", "dash", ends), _threshold(run, "compact_above", "dashdot", ends)]
+    # Two marks at one request stand apart, so that both are seen.
+    traces += [
+        _marks(run, "used_later", "uses_after_clear", 0, unit),
+        _marks(run, "unread", "unread", 0.05 * top, unit),
+    ]
+    traces.append(_line("best", xs if best else [], best or []))
+    return spec(
+        f"{about(run.input)} input tokens billed, {share(run.input, billed)} of doing nothing{_toll(run)}",
+        traces,
+        barmode="stack",
+        xaxis={"title": {"text": f"{unit} (the same actions, replayed)"}, "range": ends},
+        yaxis={"title": {"text": "tokens in the window"}, "range": [0, top], "tickformat": ","},
+    )
 
 
 def _toll(run: Replay) -> str:
@@ -214,45 +214,76 @@ def _toll(run: Replay) -> str:
     return f"; {count(run.facts_lost, 'fact')} lost" if run.facts_lost else ""
 
 
-def _steps(run: Replay, field: str) -> list[int]:
-    """What a running count of the rows grew by at each request."""
+def _threshold(run: Replay, field: str, dash: str, ends: list[float]) -> dict[str, Any]:
+    value = getattr(run.policy, field)
+    shown = value is not None and run.policy.trigger is not None
+    name = field.replace("_", " ")
+    return {
+        "type": "scatter",
+        "x": ends if shown else [],
+        "y": [value, value] if shown else [],
+        "name": name,
+        "mode": "lines",
+        "line": {"color": INK, "width": 1.5, "dash": dash},
+        "hovertemplate": f"{name}: %{{y:,}} tokens<extra></extra>",
+        "showlegend": shown,
+    }
+
+
+def _marks(run: Replay, key: str, field: str, up: float, unit: str) -> dict[str, Any]:
+    """A mark at each request at which a running count of the rows grew."""
     totals = [0, *(getattr(row, field) for row in run.rows)]
-    return [after - before for before, after in pairwise(totals)]
-
-
-def _line(figure: go.Figure, key: str, xs: Sequence[int], ys: Sequence[int]) -> None:
+    grew = [after - before for before, after in pairwise(totals)]
+    marks = [(row.request, row.input + up, n) for row, n in zip(run.rows, grew, strict=True) if n]
     style = STYLES[key]
-    figure.add_scatter(
-        x=list(xs),
-        y=list(ys),
-        name=style.label,
-        mode="lines",
-        line={"color": style.line, "dash": style.dash, "width": 2, "shape": "hvh"},  # steps, as the bars are
-        hovertemplate=f"{style.label}: %{{y:,}} tokens<extra></extra>",
-        showlegend=bool(len(xs)),
-    )
+    return {
+        "type": "scatter",
+        "x": [m[0] for m in marks],
+        "y": [m[1] for m in marks],
+        "name": style.label,
+        "mode": "markers",
+        "marker": {
+            "symbol": style.pattern,
+            "size": 10,
+            "color": style.line,
+            "line": {"width": 2, "color": style.line},
+        },
+        "customdata": [m[2] for m in marks],
+        "hovertemplate": f"{unit} %{{x}}: %{{customdata:,}} {style.label}<extra></extra>",
+        "showlegend": bool(marks),
+    }
 
 
-def _stack(figure: go.Figure, names: Sequence[str], rows: Sequence[tuple[int, Sequence[int]]], unit: str) -> None:
-    """A bar trace a line item; lines that never hold a token stay in the figure without a legend."""
+def _line(key: str, xs: Sequence[int], ys: Sequence[int]) -> dict[str, Any]:
+    style = STYLES[key]
+    return {
+        "type": "scatter",
+        "x": list(xs),
+        "y": list(ys),
+        "name": style.label,
+        "mode": "lines",
+        "line": {"color": style.line, "dash": style.dash, "width": 2, "shape": "hvh"},  # steps, as the bars are
+        "hovertemplate": f"{style.label}: %{{y:,}} tokens<extra></extra>",
+        "showlegend": bool(len(xs)),
+    }
+
+
+def _stack(names: Sequence[str], rows: Sequence[tuple[int, Sequence[int]]], unit: str) -> list[dict[str, Any]]:
+    """A bar trace a line item; one that never holds a token stays in the figure without a legend."""
     xs = [request for request, _ in rows]
+    traces = []
     for i, name in enumerate(names):
         style, ys = STYLES[name], [lines[i] for _, lines in rows]
-        figure.add_bar(
-            x=xs,
-            y=ys,
-            name=style.label,
-            marker={
-                "color": style.color,
-                "line": {"width": 0},
-                "pattern": {
-                    "shape": style.pattern,
-                    "fgcolor": style.line,
-                    "size": 6,
-                    "solidity": 0.25,
-                    "fillmode": "overlay",
-                },
-            },
-            hovertemplate=f"{unit} %{{x}}: %{{y:,}} tokens of {style.label}<extra></extra>",
-            showlegend=any(ys),
+        pattern = {"shape": style.pattern, "fgcolor": style.line, "size": 6, "solidity": 0.25, "fillmode": "overlay"}
+        traces.append(
+            {
+                "type": "bar",
+                "x": xs,
+                "y": ys,
+                "name": style.label,
+                "marker": {"color": style.color, "line": {"width": 0}, "pattern": pattern},
+                "hovertemplate": f"{unit} %{{x}}: %{{y:,}} tokens of {style.label}<extra></extra>",
+                "showlegend": any(ys),
+            }
         )
+    return traces

@@ -1,0 +1,307 @@
+"""The panels of the course: controls over a replay. The only module that imports ipywidgets.
+
+A panel is small: at most three controls in one row, one figure, four numbers, a few words, and the rest under
+"more". What it shows comes from :mod:`labkit.show.views`; here it is only wired.
+
+``mode`` decides what a panel is: ``"auto"`` draws widgets in JupyterLab and a plain figure elsewhere,
+``"static"`` always the plain figure, ``"widgets"`` always the widgets.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+
+from labkit.errors import LabError
+from labkit.ladder.policy import Policy
+from labkit.price.cache import ARTICLE_RULES, CacheRules
+from labkit.price.prices import Prices
+from labkit.record.trace import Trace
+from labkit.show import views
+from labkit.show.style import Spec
+from labkit.show.views import Control, Setup, View
+
+__all__ = ["billed", "ladder", "mode", "results"]
+
+mode = "auto"
+"""``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
+
+_open: dict[str, Panel] = {}
+
+OTHER_FRONT_ENDS = {
+    "COLAB_RELEASE_TAG": "Colab",
+    "KAGGLE_KERNEL_RUN_TYPE": "Kaggle",
+    "VSCODE_PID": "VS Code",
+    "VSCODE_CWD": "VS Code",
+}
+
+# What widgets cannot say from Python: names for sliders and the figure, and that the words are a live region.
+NAMES = """
+function render({ model, el }) {
+  let watcher = null;
+  const name = () => {
+    const panel = el.closest(".labkit-panel");
+    if (!panel) return;
+    for (const [kind, text] of Object.entries(model.get("labels")))
+      for (const handle of panel.querySelectorAll(`.labkit-slider-${kind} .noUi-handle`))
+        handle.setAttribute("aria-label", text);
+    for (const plot of panel.querySelectorAll(".js-plotly-plot")) {
+      plot.setAttribute("role", "img");
+      plot.setAttribute("aria-label", model.get("alt"));
+    }
+    for (const words of panel.querySelectorAll(".labkit-words")) {
+      words.setAttribute("role", "status");
+      words.setAttribute("aria-live", "polite");
+    }
+    if (!watcher) {
+      watcher = new MutationObserver(name);
+      watcher.observe(panel, { childList: true, subtree: true });
+    }
+  };
+  const timer = setInterval(() => { name(); if (watcher) clearInterval(timer); }, 100);
+  model.on("change:alt", name);
+  return () => { clearInterval(timer); if (watcher) watcher.disconnect(); };
+}
+export default { render };
+"""
+
+
+def billed(trace: Trace) -> Any:
+    """Tokens billed so far against tokens ever created, with a scrubber over the turns.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        The figure where widgets will not show, with one line that says why.
+    """
+    return _panel(lambda: views.billed(trace))
+
+
+def results(trace: Trace) -> Any:
+    """Tool results as bars: by size, and by size times the requests that carried them.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: views.results(trace))
+
+
+def ladder(
+    trace: Trace,
+    policy: str | Path | Mapping[str, Any] | Policy = "default",
+    *,
+    rules: CacheRules = ARTICLE_RULES,
+    prices: Prices | None = None,
+) -> Any:
+    """The window under a policy: move the thresholds, see what is saved and what is lost.
+
+    Parameters
+    ----------
+    trace : Trace
+    policy : Policy, name, file or mapping
+        Where the controls stand at the start.
+    rules : CacheRules
+    prices : Prices, optional
+        Default: the ctxkit article's card. The panel prices tokens without a cache.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`. A policy that is wrong or refused is a sentence in the panel.
+    """
+    return _panel(lambda: views.ladder(trace, policy, rules=rules, prices=prices))
+
+
+def _panel(prepare: Any) -> Any:
+    try:
+        setup: Setup = prepare()
+    except LabError as error:
+        print(f"No panel: {error}.")
+        return None
+    why = _why_plain()
+    if why:
+        view, trouble = _try(setup, {c.name: c.value for c in setup.controls})
+        print(trouble or f"A plain figure: {why}. To change it: {setup.code}")
+        return go.Figure(view.figure if view else setup.fallback)
+    if setup.key in _open:
+        _open.pop(setup.key).close()
+    panel = _open[setup.key] = Panel(setup)
+    return panel.box
+
+
+def _why_plain() -> str:
+    """Why widgets will not show here; empty if they will."""
+    if mode == "static":
+        return "lk.panels.mode is 'static'"
+    try:
+        import anywidget  # noqa: F401
+        import ipywidgets  # noqa: F401
+    except ImportError as error:
+        return f"{error.name} is not installed"
+    # A kernel that a Jupyter server started has this name set, wherever the server itself was started from.
+    if mode == "widgets" or os.environ.get("JPY_SESSION_NAME"):
+        return ""
+    found = next((name for variable, name in OTHER_FRONT_ENDS.items() if os.environ.get(variable)), "")
+    return f"{found} may not show panels, JupyterLab does" if found else ""
+
+
+def _try(setup: Setup, values: Mapping[str, Any]) -> tuple[View | None, str]:
+    """A view, or the sentence that says why there is none."""
+    try:
+        return setup.draw(values), setup.trouble
+    except LabError as error:
+        return None, f"{error}."
+    except Exception as error:  # in a callback nobody would see it
+        return None, f"This setting cannot be shown ({type(error).__name__}: {error}). Press Reset."
+
+
+class Panel:
+    """A setup wired to widgets: ``box`` is what a notebook shows.
+
+    Parameters
+    ----------
+    setup : Setup
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        import ipywidgets as w
+
+        self.setup = setup
+        self.controls: dict[str, Any] = {}
+        self.boxes: dict[str, Any] = {}
+        self._holding = False
+        rows: dict[bool, list[Any]] = {False: [], True: []}
+        for control in setup.controls:
+            rows[control.more].append(self._control(control))
+        self.reset = w.Button(description="Reset", tooltip="Back to where the panel started", layout={"width": "72px"})
+        self.reset.on_click(lambda _: self._reset())
+        view, trouble = _try(setup, self.values())
+        self._shown: Spec = view.figure if view else setup.fallback or {"data": [], "layout": {}}
+        self.figure = go.FigureWidget(self._shown)
+        self.figure.layout.autosize = True
+        # The toolbar's links have no names and its buttons are for the mouse only.
+        self.figure._config = {"displayModeBar": False, "responsive": True, "doubleClick": "reset"}
+        self.numbers = w.HTML(layout={"margin": "0"})
+        self.words = w.HTML(layout={"margin": "0"})
+        self.words.add_class("labkit-words")
+        self._names = _names({c.name: c.label for c in setup.controls})
+        wrap = {"flex_flow": "row wrap", "align_items": "center"}
+        parts = [w.Box([*rows[False], self.reset], layout=wrap), self.numbers, self.figure, self.words]
+        if rows[True] or setup.note:
+            note = w.HTML(f"<p style='margin:0;line-height:1.4'>{html.escape(setup.note)}</p>")
+            inside = w.VBox([w.Box(rows[True], layout=wrap), note])
+            self.more = w.Accordion([inside], selected_index=None, titles=("more",))
+            parts.append(self.more)
+        self.box = w.VBox([*parts, self._names], layout={"width": "100%", "max_width": "900px"})
+        self.box.add_class("labkit-panel")
+        self._say(view, trouble)
+
+    def values(self) -> dict[str, Any]:
+        """What the controls stand at."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def close(self) -> None:
+        """Free the widgets; a cell that runs again makes new ones."""
+        for widget in (*self.controls.values(), *self.boxes.values(), self.figure, self.words, self.box):
+            widget.close()
+
+    def _control(self, control: Control) -> Any:
+        import ipywidgets as w
+
+        wide = {"description_width": "initial"}
+        if control.choices:
+            choice = w.Dropdown(
+                options=list(control.choices.items()),
+                value=control.value,
+                description=control.label,
+                style=wide,
+                layout={"width": "220px"},
+            )
+            choice.observe(self._moved, "value")
+            self.controls[control.name] = choice
+            return choice
+        limits = {"value": control.value, "min": control.low, "max": control.high, "step": control.step}
+        # The box carries the label, because a browser ties a label to a box and not to a slider.
+        box = w.BoundedIntText(**limits, description=control.label, style=wide, layout={"width": "205px"})
+        slider = w.IntSlider(**limits, continuous_update=False, readout=False, layout={"width": "130px"})
+        slider.add_class(f"labkit-slider-{control.name}")
+        w.link((slider, "value"), (box, "value"))
+        slider.observe(self._moved, "value")
+        self.controls[control.name], self.boxes[control.name] = slider, box
+        return w.HBox([box, slider], layout={"align_items": "center"})
+
+    def _moved(self, _: Any) -> None:
+        if self._holding:
+            return
+        view, trouble = _try(self.setup, self.values())
+        if view:
+            _bring(self.figure, self._shown, view.figure)
+            self._shown = view.figure
+        self._say(view, trouble if not view else "")
+
+    def _reset(self) -> None:
+        self._holding = True
+        try:
+            self.setup.reset()
+            for control in self.setup.controls:
+                self.controls[control.name].value = control.value
+        finally:
+            self._holding = False
+        self._moved(None)
+
+    def _say(self, view: View | None, trouble: str) -> None:
+        words = trouble or (view.words if view else "")
+        color = "#B03A00" if trouble else "inherit"
+        self.words.value = f"<p style='margin:0;line-height:1.35;color:{color}'>{html.escape(words)}</p>"
+        self._names.alt = words
+        if view:
+            self.numbers.value = _cells(view.numbers)
+
+
+def _bring(widget: Any, shown: Spec, new: Spec) -> None:
+    """Bring a figure on the screen from what it shows to something new, by the values that differ."""
+    with widget.batch_update():
+        for trace, old, values in zip(widget.data, shown["data"], new["data"], strict=True):
+            changed = {k: v for k, v in values.items() if old.get(k) != v}
+            if changed:
+                trace.update(changed, overwrite=True)
+        changed = {k: v for k, v in new["layout"].items() if shown["layout"].get(k) != v}
+        for name, values in changed.items():
+            widget.layout[name].update(values)
+
+
+def _cells(numbers: tuple[tuple[str, str, str], ...]) -> str:
+    cells = "".join(
+        f"<div style='flex:1 1 150px;padding:0 12px 0 0;line-height:1.25'><div>{html.escape(name)}</div>"
+        f"<div style='font-size:1.25em;font-weight:600'>{html.escape(value)}</div><div>{html.escape(note)}</div></div>"
+        for name, value, note in numbers
+    )
+    return f"<div class='labkit-numbers' style='display:flex;flex-wrap:wrap'>{cells}</div>"
+
+
+def _names(labels: dict[str, str]) -> Any:
+    """A widget without a picture of its own that gives the others their names."""
+    import anywidget
+    import traitlets
+
+    class Names(anywidget.AnyWidget):
+        _esm = NAMES
+        labels = traitlets.Dict().tag(sync=True)
+        alt = traitlets.Unicode().tag(sync=True)
+
+    return Names(labels=labels)

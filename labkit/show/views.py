@@ -1,0 +1,250 @@
+"""What each panel shows: its controls, and for every setting a figure, four numbers and words.
+
+Plain values and functions; :mod:`labkit.show.panels` wires them to widgets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import LabError
+from labkit.ladder.policy import Policy, load_policy
+from labkit.price.cache import ARTICLE_RULES, CacheRules
+from labkit.price.prices import Prices
+from labkit.price.prices import prices as price_card
+from labkit.record.trace import Trace
+from labkit.replay.audit import audit
+from labkit.replay.bill import Bill, bill
+from labkit.replay.replay import Replay, replay
+from labkit.show.bars import draw_results
+from labkit.show.plots import draw_billed, draw_ladder
+from labkit.show.style import Spec, about, share
+from labkit.show.words import describe_billed, describe_ladder, describe_results, growth, telling, unit_of
+
+__all__ = ["Control", "Setup", "View", "billed", "ladder", "results"]
+
+
+@dataclass(frozen=True)
+class Control:
+    """One setting of a panel: a slider with a number box, or a choice.
+
+    Parameters
+    ----------
+    name : str
+        Key of its value.
+    label : str
+        What people read, unit included.
+    value : int or str
+        At the start.
+    low, high, step : int
+        Of a slider.
+    choices : mapping
+        Of a choice: what people read, and the value it stands for.
+    more : bool
+        Whether it stands under "more".
+    """
+
+    name: str
+    label: str
+    value: Any
+    low: int = 0
+    high: int = 0
+    step: int = 1
+    choices: Mapping[str, str] = field(default_factory=dict)
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """What a panel shows for one setting: a figure, four numbers with their notes, and words."""
+
+    figure: Spec
+    numbers: tuple[tuple[str, str, str], ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A panel before it is wired.
+
+    Parameters
+    ----------
+    key : str
+        A new panel of the same key replaces the old one.
+    controls : tuple of Control
+    draw : callable
+        From a value for each control to a View; raises LabError where the setting cannot be shown.
+    code : str
+        How to draw the same without a panel.
+    note : str
+        Words under "more".
+    trouble : str
+        What is wrong with how the panel was asked for.
+    fallback : Spec, optional
+        Shown while the first setting cannot be drawn.
+    reset : callable
+        Forgets what the panel remembers.
+    """
+
+    key: str
+    controls: tuple[Control, ...]
+    draw: Callable[[Mapping[str, Any]], View]
+    code: str
+    note: str = ""
+    trouble: str = ""
+    fallback: Spec | None = None
+    reset: Callable[[], None] = lambda: None
+
+
+def billed(trace: Trace) -> Setup:
+    """Tokens billed so far against tokens ever created, with a scrubber over the turns.
+
+    Parameters
+    ----------
+    trace : Trace
+    """
+    g = growth(trace)
+    last = g.at(None)
+
+    def draw(values: Mapping[str, Any]) -> View:
+        t = values["turn"]
+        created, total = g.created[t - 1], g.billed[t - 1]
+        numbers = (
+            ("created so far", f"{created:,}", "input tokens, each once"),
+            ("billed so far", f"{total:,}", "input tokens"),
+            ("each token billed", f"{total / created:.1f} times" if created else "never", "on average"),
+            (f"by the last {g.unit}", about(g.billed[-1]), f"of {about(g.created[-1])} created"),
+        )
+        return View(draw_billed(g, t), numbers, describe_billed(g, t))
+
+    return Setup(
+        f"billed {trace.name}",
+        (Control("turn", g.unit, last, 1, last),),
+        draw,
+        f"lk.plots.fig_billed(trace, turn={max(last // 2, 1)})",
+    )
+
+
+def results(trace: Trace) -> Setup:
+    """Tool results as bars: by size, and by size times the requests that carried them.
+
+    Parameters
+    ----------
+    trace : Trace
+    """
+    report = audit(trace)
+    largest, costliest, _ = telling(report.results)
+    total = sum(row.total for row in report.rows)
+    tool_output = sum(r.tokens for r in report.results)
+
+    def draw(values: Mapping[str, Any]) -> View:
+        rank_by, show = values["rank_by"], values["show"]
+        shown = sum(r.tokens for r in report.costliest(show, rank_by))
+        numbers = (
+            ("largest", f"{largest.size:,}", f"tokens, turn {largest.turn:,}; {largest.tokens:,} billed"),
+            ("costliest", f"{costliest.tokens:,}", f"tokens billed, turn {costliest.turn:,}"),
+            ("all results", share(tool_output, total), f"of {about(total)} billed"),
+            (f"the first {min(show, len(report.results))}", share(shown, total), "of what was billed"),
+        )
+        return View(draw_results(report, rank_by, show), numbers, describe_results(report, rank_by))
+
+    choices = {"size x requests": "tokens", "size": "size"}
+    controls = (
+        Control("rank_by", "rank by", "tokens", choices=choices),
+        Control("show", "show", 8, 3, 12),
+    )
+    return Setup(f"results {trace.name}", controls, draw, "lk.plots.fig_results(trace, rank_by='size')")
+
+
+def ladder(
+    trace: Trace,
+    policy: str | Path | Mapping[str, Any] | Policy = "default",
+    *,
+    rules: CacheRules = ARTICLE_RULES,
+    prices: Prices | None = None,
+) -> Setup:
+    """The window under a policy: move the thresholds and see what is saved and what is lost.
+
+    Parameters
+    ----------
+    trace : Trace
+    policy : Policy, name, file or mapping
+        Where the controls stand at the start.
+    rules : CacheRules
+    prices : Prices, optional
+        Default: the ctxkit article's card. The panel prices tokens without a cache.
+    """
+    card = prices or price_card("article")
+    naive = replay(trace, Policy.nothing(), rules)
+    trouble = ""
+    try:
+        start = load_policy(policy)
+    except LabError as error:
+        trouble, start = f"{error}. The panel starts with the preset default instead.", load_policy("default")
+    # At or above the largest prompt no threshold ever acts, which is also how None (never) is shown.
+    never = math.ceil(max(naive.peak, 2_000) / 1_000) * 1_000
+    if start.window is not None:
+        never = min(never, start.window)
+    nothing = bill(naive, card)
+    best: list[tuple[float, str, list[int]]] = []
+
+    def draw(values: Mapping[str, Any]) -> View:
+        changed = {k: v for k, v in values.items() if (getattr(start, k) or never) != v}
+        run = replay(trace, replace(start, **changed), rules)
+        cost = bill(run, card)
+        net = cost.plain + cost.reread
+        if not run.unread and not run.facts_lost and run.overflow is None and (not best or net < best[0][0] - 1e-9):
+            name = f"trigger {values['trigger']:,}, keep {values['keep']:,}"
+            best[:] = [(net, name, [row.input for row in run.rows])]
+        figure = draw_ladder(run, naive, best=best[0][2] if best else None, unit=unit_of(trace))
+        words = describe_ladder(run, naive)
+        if best:
+            words += (
+                f" Best so far with nothing unread and no fact lost: {best[0][1]}, ${best[0][0]:.2f} with re-reads."
+            )
+        return View(figure, _ladder_numbers(run, naive, cost, nothing), words)
+
+    def number(name: str, label: str, high: int, step: int, more: bool = False) -> Control:
+        value = getattr(start, name)
+        value = never if value is None else value
+        return Control(name, label, value, min(step, value), max(high, value), step, more=more)
+
+    controls = (
+        number("trigger", "trigger (tokens)", never, 1_000),
+        replace(number("keep", "keep (results)", 20, 1), low=0),
+        replace(number("floor", "floor (tokens)", 50_000, 1_000, more=True), low=0),
+        number("compact_above", "compact above (tokens)", never, 1_000, more=True),
+        replace(number("keep_recent", "keep recent (messages)", 40, 1, more=True), low=0),
+    )
+    note = (
+        f"The same actions are replayed: what the model would have done with another context is not known. "
+        f"Prices: card {card.model}, as of {card.as_of}, without a cache. At {never:,} tokens a threshold never acts."
+    )
+    return Setup(
+        f"ladder {trace.name}",
+        controls,
+        draw,
+        "lk.plots.fig_ladder(lk.replay(trace, lk.load_policy({'keep': 5})))",
+        note,
+        trouble,
+        draw_ladder(naive, naive, unit=unit_of(trace)),
+        best.clear,
+    )
+
+
+def _ladder_numbers(run: Replay, naive: Replay, cost: Bill, nothing: Bill) -> tuple[tuple[str, str, str], ...]:
+    facts = f", {run.facts_lost} of {len(run.facts)} facts" if run.facts_lost is not None else ""
+    return (
+        ("input tokens billed", f"{run.input:,}", f"{share(run.input, naive.input)} of doing nothing"),
+        (
+            "cost, no cache",
+            f"${cost.plain + cost.reread:,.2f}",
+            f"${cost.reread:,.2f} of it re-reads; doing nothing ${nothing.plain:,.2f}",
+        ),
+        ("largest prompt", f"{run.peak:,}", f"doing nothing {naive.peak:,}"),
+        ("lost", f"{run.unread:,} unread", f"{run.uses_after_clear:,} needed later{facts}"),
+    )
