@@ -7,6 +7,7 @@ from typing import Protocol
 
 from labkit.errors import InputError
 from labkit.record.formats import (
+    atif,
     claude_code,
     codex,
     gemini_api,
@@ -50,6 +51,7 @@ FORMATS: tuple[Format, ...] = (
     tau_bench,
     openhands,
     openhands_sdk,
+    atif,
 )
 
 
