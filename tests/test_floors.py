@@ -98,7 +98,8 @@ def test_the_floor_check_can_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     bad = tmp_path / "labkit" / "price" / "bad.py"
     bad.parent.mkdir(parents=True)
     bad.write_text(
-        "from labkit.record.trace import Trace\nfrom ..replay import audit\nimport labkit.show.plots\nfrom labkit import Trace\n"
+        "from labkit.record.trace import Trace\nfrom ..replay import audit\n"
+        "import labkit.show.plots\nfrom labkit import Trace\n"
     )
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "labkit")
     assert wrong_floors(bad) == [
