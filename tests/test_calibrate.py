@@ -62,9 +62,9 @@ def test_an_image_step_does_not_count() -> None:
 
 
 def test_the_prefix_is_what_an_edit_leaves_in_the_cache() -> None:
-    edits = (Edit("clear", 3, (0,)), Edit("summary", 5, (0, 1)))
-    reads = (4_000, 10_000, 7_000, 10_050, 7_000, 0)
-    fit = calibrate(growing(10_000, 10_240, 10_100, 10_340, 9_000, 9_240, reads=reads, edits=edits))
+    edits = (Edit("clear", 3, (0,)), Edit("summary", 5, (0, 1)), Edit("clear", 7, (4,)))
+    reads = (4_000, 10_000, 7_000, 10_050, 7_000, 9_000, 6_000)
+    fit = calibrate(growing(10_000, 10_240, 10_100, 10_340, 9_000, 9_240, 9_100, reads=reads, edits=edits))
     assert fit.prefix == 7_000
     assert "after a recorded clearing or compaction (the same 2 times)" in fit.prefix_from
 

@@ -198,7 +198,8 @@ def test_a_subagent_seen_three_times_counts_once(tmp_path: Path) -> None:
     child = child_lines()
     relayed = [line("progress", data={"type": "agent_progress", "agentId": "a1", "message": c}) for c in child]
     main = main_lines()
-    path = write(tmp_path / "s1.jsonl", *main[:2], *relayed, *child, *main[2:])
+    renamed = [{**entry, "uuid": f"other{n}"} for n, entry in enumerate(child)]
+    path = write(tmp_path / "s1.jsonl", *main[:2], *relayed, *renamed, *main[2:])
     write(tmp_path / "s1" / "subagents" / "agent-a1.jsonl", *child)
     check_family(load(path))
 
@@ -266,6 +267,8 @@ def test_copied_lines_count_once(tmp_path: Path) -> None:
     renamed = [{**entry, "uuid": f"other{n}"} for n, entry in enumerate(again)]
     thrice = load(write(tmp_path / "c.jsonl", *lines, *renamed))
     assert thrice.usage == once.usage
+    answers = [b.text for b in thrice.blocks if b.role == "assistant"]
+    assert answers == ['Task {"prompt":"look around"}', "thanks"]
 
 
 def test_one_uuid_on_every_line_is_no_copy(tmp_path: Path) -> None:

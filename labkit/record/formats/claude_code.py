@@ -69,12 +69,12 @@ def read(path: Path) -> Trace:
     for agent in sorted({*files, *side, *relayed}):
         child_lines, child_warnings = read_lines(files[agent]) if agent in files else ([], [])
         child_keys, more = _response_keys(line for _, line in child_lines)
-        own = set(child_keys.values())
-        # The file is the whole record; inside the parent only what the file lacks is news.
+        # The file is the whole record; of the copies inside the parent only a response that it lacks is
+        # news, and the thread knows the others by their keys.
         inline = [*side.get(agent, ()), *relayed.get(agent, ())]
         inline_keys, _ = _response_keys(line for _, line in inline)
         if agent in files:
-            inline = [(n, line) for n, line in inline if inline_keys.get(id(line)) not in own | {None}]
+            inline = [(number, line) for number, line in inline if id(line) in inline_keys]
         child = _fill(Thread({**inline_keys, **child_keys}, counted), [*child_lines, *inline])
         child.warnings[:0] = [*child_warnings, *more]
         missing.discard(agent)
