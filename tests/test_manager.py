@@ -250,7 +250,7 @@ def test_a_client_side_edit_is_refused() -> None:
             before,
             0,
             [],
-            374 + 50 - 100 + 50,
+            404,
         )
     manager.policy = replace(CLEARS, bound_thinking="drop")
     assert [b.kind for b in manager.prepare()] == ["text", "thinking", "result", "result"]
