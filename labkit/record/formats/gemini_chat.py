@@ -71,7 +71,7 @@ class Chat:
         if kind == "user":
             self._run.say(self._blocks(message, "content", "user"))
             self._unfinished = False
-            self._clock = timestamp(message.get("timestamp")) or self._clock
+            self._tick(timestamp(message.get("timestamp")))
         elif kind in ("gemini", "model"):
             self._respond(message)
         elif kind in _SHOWN:
@@ -85,6 +85,9 @@ class Chat:
         return parts_blocks(message.get(key), role, self._ids)
 
     def _respond(self, message: dict[str, Any]) -> None:
+        time = timestamp(message.get("timestamp"))
+        start = self._clock if self._clock is not None else time
+        self._tick(time)
         calls, results = self._calls(message)
         said = self._blocks(message, "content" if message.get("content") else "parts", "assistant")
         self._thoughts += len(as_list(message.get("thoughts"))) + sum(b.kind == "thinking" for b in said)
@@ -97,9 +100,7 @@ class Chat:
             # A note came between: the calls of a response were then written as a message of their own.
             self._run.go_on(calls)
         else:
-            start = self._clock if self._clock is not None else timestamp(message.get("timestamp"))
             self._run.respond([*texts, *calls], start=start, model=as_text(message.get("model")), usage=usage)
-        self._clock = timestamp(message.get("timestamp")) or self._clock
         self._unfinished = not any(b.kind == "call" for b in [*texts, *calls])
         if results:
             self._run.say(results)
@@ -117,8 +118,12 @@ class Chat:
             # A result may be a bare text; whatever its shape, it answers this call.
             answer = [replace(b, kind="result" if b.kind == "text" else b.kind, call_id=key) for b in answer]
             results += answer[:1] + [b for b in answer[1:] if b.kind == "image"]
-            self._clock = timestamp(call.get("timestamp")) or self._clock
+            self._tick(timestamp(call.get("timestamp")))
         return calls, results
+
+    def _tick(self, time: float | None) -> None:
+        if time is not None:
+            self._clock = time if self._clock is None else max(self._clock, time)
 
     def _rewind(self, target: str) -> None:
         """The user went back: the target and what follows left the context; an unknown target clears it."""
