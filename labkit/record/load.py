@@ -7,13 +7,18 @@ from typing import Protocol
 
 from labkit.errors import InputError
 from labkit.record.formats import (
+    aider,
     atif,
     claude_code,
     codex,
+    copilot_cli,
     gemini_api,
     gemini_cli,
+    iflow,
+    kimi,
     labkit_jsonl,
     mini_swe_agent,
+    opencode,
     openhands,
     openhands_sdk,
     pi,
@@ -41,6 +46,7 @@ class Format(Protocol):
 
 FORMATS: tuple[Format, ...] = (
     labkit_jsonl,
+    iflow,
     claude_code,
     codex,
     gemini_cli,
@@ -52,6 +58,10 @@ FORMATS: tuple[Format, ...] = (
     openhands,
     openhands_sdk,
     atif,
+    kimi,
+    copilot_cli,
+    opencode,
+    aider,
 )
 
 
