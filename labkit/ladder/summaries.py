@@ -16,11 +16,16 @@ from labkit.record.trace import Block
 
 __all__ = ["ExtractiveSummarizer"]
 
-HEADER = re.compile(r"Summary of turns 1 to (\d+)\. ")
+HEADER = "Summary of turns 1 to {}. Older tool output was dropped; re-read what you need."
+OURS = re.compile(re.escape(HEADER).replace(r"\{\}", r"(\d{1,9})") + "$")
 SAID = re.compile(r"^(DECISION|TODO|DONE): (.+)$", re.M)
 SEEN = re.compile(r"^(.*) \(last seen turn (\d+)\)$", re.S)
-CAPPED = re.compile(r"^(\d+) errors?, (\d+) files?")
-URL = re.compile(r"\w+://\S+")
+CAPPED = "{} errors, {} files, the oldest, beyond what a summary keeps"
+LOST = re.compile(re.escape(CAPPED).replace(r"\{\}", r"(\d{1,9})") + "$")
+# Arguments can be a megabyte without a blank. So each expression starts only where a word does, and a
+# path is matched once a word: from its start, or nowhere in it.
+URL = re.compile(r"\b\w+://\S+")
+WORD = re.compile(r"[\w.@~/-]+")
 PATH = re.compile(r"(?:[\w.@~-]*/)+[\w.@-]*\.[A-Za-z]\w*")
 # A further line of an entry. Lines of our own never begin with a blank, so this is unambiguous.
 INDENT = "  "
@@ -34,6 +39,7 @@ class _Record:
     turn: int = 0
     task: str = ""
     earlier: list[str] = field(default_factory=list)
+    system: list[str] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
     todos: dict[str, None] = field(default_factory=dict)
@@ -98,11 +104,13 @@ class ExtractiveSummarizer:
             record.turn = max(record.turn, block.turn)
             if block.kind == "summary":
                 self._read_back(block, record)
-            elif block.kind == "text" and block.role == "user":
+            elif block.role == "user" and block.kind in ("text", "image"):
                 if record.task:
                     record.users.append(f"(turn {block.turn}) {block.text}")
                 else:
                     record.task = block.text
+            elif block.role == "system":
+                record.system.append(f"(turn {block.turn}) {block.text}")
             elif block.role == "assistant" and block.kind in ("text", "call"):
                 self._said(block, record)
             elif block.kind == "result":
@@ -121,20 +129,24 @@ class ExtractiveSummarizer:
     def _returned(self, block: Block, record: _Record) -> None:
         for error in errors_in(block.text):
             _touch(record.errors, error, block.turn)
-        for path in PATH.findall(URL.sub(" ", block.args or "")):
-            _touch(record.files, path, f"{path}, last {block.tool} at turn {block.turn}")
+        for path in _paths(block.args or ""):
+            _touch(record.files, path, f"{path}, last {block.tool or 'used'} at turn {block.turn}")
 
     def _read_back(self, block: Block, record: _Record) -> None:
-        header = HEADER.match(block.text)
-        if not header:
+        turn, entries = _parse(block.text)
+        if entries is None:
             record.earlier.append(block.text)
             return
-        record.turn = max(record.turn, int(header.group(1)))
-        for kind, text in _entries(block.text):
+        record.turn = max(record.turn, turn)
+        for kind, text in entries:
             if kind == "TASK":
+                if record.task and text:
+                    record.users.append(text)  # two histories met: the first task stays the task
                 record.task = record.task or text
             elif kind == "EARLIER":
                 record.earlier.append(text)
+            elif kind == "SYSTEM":
+                record.system.append(text)
             elif kind == "USER":
                 record.users.append(text)
             elif kind == "DECISION":
@@ -146,11 +158,9 @@ class ExtractiveSummarizer:
                 _touch(record.errors, seen.group(1) if seen else text, int(seen.group(2)) if seen else block.turn)
             elif kind == "FILE":
                 _touch(record.files, text.split(", last ", 1)[0], text)
-            elif kind == "DROPPED":
-                counts = CAPPED.match(text)
-                if counts:
-                    record.lost_errors += int(counts.group(1))
-                    record.lost_files += int(counts.group(2))
+            elif lost := LOST.match(text):
+                record.lost_errors += int(lost.group(1))
+                record.lost_files += int(lost.group(2))
 
     def _write(self, record: _Record, notes: str) -> Summary:
         errors = [f"{e} (last seen turn {t})" for e, t in record.errors.items()]
@@ -159,6 +169,7 @@ class ExtractiveSummarizer:
         lost_files = files[: max(len(files) - self.max_files, 0)]
         entries = [("TASK", record.task)]
         entries += [("EARLIER", text) for text in record.earlier]
+        entries += [("SYSTEM", text) for text in record.system]
         entries += [("USER", text) for text in record.users]
         entries += [("DECISION", text) for text in record.decisions]
         entries += [("TODO", text) for text in record.todos]
@@ -166,25 +177,44 @@ class ExtractiveSummarizer:
         entries += [("FILE", text) for text in files[len(lost_files) :]]
         few, many = record.lost_errors + len(lost_errors), record.lost_files + len(lost_files)
         if few or many:
-            entries.append(("DROPPED", f"{few} errors, {many} files, the oldest, beyond what a summary keeps"))
-        header = f"Summary of turns 1 to {record.turn}. Older tool output was dropped; re-read what you need."
+            entries.append(("DROPPED", CAPPED.format(few, many)))
+        header = HEADER.format(record.turn)
         body = [f"{kind}: " + text.replace("\n", "\n" + INDENT) for kind, text in entries]
         text = "\n".join([header, *body, "", NOTES, notes or "(empty)"])
         return Summary(text, tuple([f"ERROR: {e}" for e in lost_errors] + [f"FILE: {f}" for f in lost_files]))
 
 
-def _entries(text: str) -> Iterator[tuple[str, str]]:
-    """The entries of a summary of ours, up to the empty line before the notes."""
-    kind, parts = "", [""]
-    for line in text.split("\n")[1:]:
-        if line == "":
-            break
-        if line.startswith(INDENT) and kind:
-            parts.append(line[len(INDENT) :])
-            continue
-        if kind:
-            yield kind, "\n".join(parts)
-        kind, _, rest = line.partition(": ")
-        parts = [rest]
-    if kind:
-        yield kind, "\n".join(parts)
+def _paths(args: str) -> Iterator[str]:
+    """The files named in arguments.
+
+    Examples
+    --------
+    >>> list(_paths("src/a.py, ./b.txt: see https://example.org/c.html and README.md"))
+    ['src/a.py', './b.txt']
+    """
+    for word in WORD.findall(URL.sub(" ", args)):
+        path = PATH.match(word)
+        if path:
+            yield path.group(0)
+
+
+KINDS = ("TASK", "EARLIER", "SYSTEM", "USER", "DECISION", "TODO", "ERROR", "FILE", "DROPPED")
+
+
+def _parse(text: str) -> tuple[int, list[tuple[str, str]] | None]:
+    """Turn and entries of a summary of ours; no entries at all if any line of it is somebody else's."""
+    header, *lines = text.split("\n")
+    ours = OURS.match(header)
+    end = next((i for i, line in enumerate(lines) if line == ""), None)
+    if not ours or end is None or lines[end + 1 : end + 2] != [NOTES]:
+        return 0, None
+    entries: list[tuple[str, list[str]]] = []
+    for line in lines[:end]:
+        kind, colon, rest = line.partition(": ")
+        if line.startswith(INDENT) and entries:
+            entries[-1][1].append(line[len(INDENT) :])
+        elif colon and kind in KINDS:
+            entries.append((kind, [rest]))
+        else:
+            return 0, None
+    return int(ours.group(1)), [(kind, "\n".join(parts)) for kind, parts in entries]
