@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,9 @@ def read(path: Path) -> Trace:
     for record in records:
         chat.add(record)
     children = []
-    if chat.session and chat.kind != "subagent" and "/" not in chat.session and "\0" not in chat.session:
-        folder = path.parent / chat.session[:200]
+    # The id becomes a folder's name, so it must not be a way to another place.
+    if chat.session and chat.kind != "subagent" and re.fullmatch(r"[\w-]{1,200}", chat.session):
+        folder = path.parent / chat.session
         children = [read(p) for p in sorted(folder.glob("*.jsonl")) if p != path and _is_agent(p)]
     kind: TraceKind = "subagent" if chat.kind == "subagent" else "session"
     return chat.trace(path.stem, f"{NAME}: {path.name}", kind, children, warnings)
