@@ -186,7 +186,7 @@ OURS = ExtractiveSummarizer().summarize([Block("text", "user", "Go.", 1)], "").t
         OURS.replace("TASK: ", "GOAL: "),
         OURS.split("\n\n")[0],
         OURS.replace("Older tool output was dropped; re-read what you need.", "By somebody else."),
-        "Summary of turns 1 to 7. Older tool output was dropped; re-read what you need.\nfree words\n\nCurrent notes:\n",
+        OURS.replace("TASK: ", "free words\nTASK: "),
         OURS.replace("turns 1 to 1.", f"turns 1 to {'9' * 5_000}."),
         "",
     ],
@@ -196,6 +196,12 @@ def test_a_summary_in_an_unknown_form_is_kept_whole(stranger: str) -> None:
     text = ExtractiveSummarizer().summarize([block, Block("text", "user", "Now go on.", 8)], "").text
     assert f"\nEARLIER: {entry(stranger)}\n" in text
     assert "\nTASK: Now go on.\n" in text
+
+
+def test_two_tasks_that_meet() -> None:
+    blocks = [Block("text", "user", "First.", 1), Block("summary", "user", OURS, 2)]
+    text = ExtractiveSummarizer().summarize(blocks, "").text
+    assert "\nTASK: First.\nUSER: Go.\n" in text
 
 
 def test_the_notes_at_the_end_are_the_newest() -> None:
