@@ -69,8 +69,10 @@ def item_blocks(item: dict[str, Any]) -> list[Block]:
 
 def opaque(item: dict[str, Any]) -> bool:
     """Whether a part of the item is encrypted, so that its size is not known."""
-    parts = [item, *(as_dict(p) for p in as_list(item.get("content")))]
-    return any(as_text(part.get("encrypted_content")) for part in parts)
+    if as_text(item.get("encrypted_content")):
+        return True
+    content = item.get("content")
+    return isinstance(content, list) and any(as_text(as_dict(p).get("encrypted_content")) for p in content)
 
 
 def data_url_image(url: Any) -> str:
