@@ -31,6 +31,8 @@ _WORDS = (
 _TOOLS = ("read_file", "search", "run_tests", "fetch_doc", "query", "list_items")
 _POOL = 40_000
 _MOST_NEEDS, _MOST_FACTS = 100, 20
+# A summary keeps every text of the user, so a run of 20,000 turns with hundreds of them could not be compacted.
+_MOST_SAID = 40
 
 
 def documents(trace: Trace) -> dict[str, int]:
@@ -88,8 +90,9 @@ def scripted_run(turns: int, seed: int = 0) -> Trace:
     -------
     Trace
         Results have a median of about 300 tokens and a long tail. There are thinking, notes, errors,
-        two-line user texts, parallel calls and pauses; at most 20 facts and 100 needs, since finding
-        them in every block is what a replay's preparation costs.
+        two-line user texts, parallel calls and pauses. What a summary keeps for good is bounded (user
+        texts, decisions, open work), and there are at most 20 facts and 100 needs, since a replay
+        has to find them in every block.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def scripted_run(turns: int, seed: int = 0) -> Trace:
     for turn in range(1, turns + 1):
         requests.append(Request(turn, start=start))
         start += 1_800.0 if rng.random() < 0.02 else float(rng.randrange(15, 60))
-        if turn == 1 or rng.random() < 0.03:
+        if turn == 1 or rng.random() < min(0.03, _MOST_SAID / turns):
             blocks.append(Block("text", "user", _spoken(rng, facts, turn), request=turn))
         quotes = quoted.get(turn, [])
         needs += [Need(position[k], turn, _excerpt(k)) for k in quotes]
@@ -166,12 +169,11 @@ def _turn(rng: Random, turn: int, quotes: Sequence[int], holds: Sequence[int], f
     """Thinking perhaps, then a call and its result, or two of each."""
     request = turn + 1
     said = [_text(rng, rng.randrange(20, 120)), *(f"I rely on {_excerpt(k)}." for k in quotes)]
-    if rng.random() < 0.05:
+    if rng.random() < 0.05 and len(facts) < _MOST_FACTS:
         said.append(f"DECISION: keep rule {turn} because it holds")
-        if len(facts) < _MOST_FACTS:
-            facts.append(Fact(f"decision t{turn}", f"keep rule {turn} because"))
+        facts.append(Fact(f"decision t{turn}", f"keep rule {turn} because"))
     if rng.random() < 0.05:
-        said.append(f"TODO: look at part {turn}")
+        said.append(f"{rng.choice(('TODO', 'DONE'))}: look at part {rng.randrange(20)}")
     blocks = []
     if rng.random() < 0.3:
         blocks.append(Block("thinking", "assistant", _text(rng, rng.randrange(20, 300)), request=request))

@@ -149,13 +149,14 @@ def support_run(seed: int = 40, turns: int = TURNS) -> Trace:
         requests.append(Request(turn.number, start=start))
         blocks += _blocks(turn, case, rng)
     system = data_path("support", "system.md").read_text(encoding="utf-8").strip()
+    facts = [Fact(label, case.fill(probe)) for label, probe in FACTS]
     needs = [(learned, used, case.fill(excerpt)) for learned, used, excerpt in NEEDS if used <= turns]
     return Trace(
         name="support-40" if (seed, turns) == (40, TURNS) else f"support-{turns}-seed-{seed}",
         blocks=tuple(blocks),
         requests=tuple(requests),
         prefixes=(Prefix(system, schemas()),),
-        facts=tuple(Fact(label, case.fill(probe)) for label, probe in FACTS),
+        facts=tuple(fact for fact in facts if any(fact.probe in b.text for b in blocks)),
         needs=needs_from(blocks, needs),
         kind="scripted",
         source=f"labkit.record.generate, seed {seed}",
