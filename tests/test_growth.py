@@ -53,13 +53,28 @@ def test_edited_steps_images_and_falls_are_left_out() -> None:
     assert fit_growth(odd).steps == 13
 
 
-def test_sizes_by_hand() -> None:
-    trace = session([truth()])
-    sizes = grown_sizes(trace, Growth((1.1, 1.5, 1.3, 1.2, 60.0, 30.0), 9))
-    assert measure(trace).blocks == (100, 3_000, 100, 3_000)
+FIT = Growth((1.1, 1.5, 1.3, 1.2, 60.0, 30.0), 9)
+
+
+def test_sizes_without_a_growth_by_hand() -> None:
     # 100 x 1.5, 60 for the call, 30 for the request whose first block it is; 3,000 x 1.2
-    assert sizes.blocks == (240, 3_600, 240, 3_600)
-    assert sizes.scale == 1.1
+    trace = session([])
+    assert measure(trace).blocks == (100, 3_000)
+    assert grown_sizes(trace, FIT).blocks == (240, 3_600)
+    assert grown_sizes(trace, FIT).scale == 1.1
+
+
+@pytest.mark.parametrize(
+    ("grown", "blocks"),
+    [
+        (3_840, (240, 3_600)),
+        (4_800, (300, 4_500)),  # a quarter more for both
+        (7_000, (1_600, 5_400)),  # the result takes half as much again, the rest stood beside it
+        (1_000, (118, 882)),  # under half: from 240 and 1,800 all shrink alike
+    ],
+)
+def test_blocks_add_up_to_the_recorded_growth(grown: int, blocks: tuple[int, int]) -> None:
+    assert grown_sizes(session([grown]), FIT).blocks[2:] == blocks
 
 
 def test_the_second_half_is_predicted_from_the_first() -> None:

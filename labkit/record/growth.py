@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from labkit.record.sizes import Sizes, measure
-from labkit.record.trace import Trace
+from labkit.record.trace import Block, Trace
 
 __all__ = ["TERMS", "Growth", "GrowthCheck", "check_growth", "fit_growth", "grown_sizes"]
 
@@ -85,6 +86,8 @@ class _Step:
     parts: tuple[float, ...]
     edited: bool
     image: bool
+    grown: int | None  # None for the first
+    blocks: tuple[int, ...]
 
 
 def fit_growth(trace: Trace, sizes: Sizes | None = None) -> Growth:
@@ -115,12 +118,14 @@ def fit_growth(trace: Trace, sizes: Sizes | None = None) -> Growth:
 
 
 def grown_sizes(trace: Trace, growth: Growth, sizes: Sizes | None = None) -> Sizes:
-    """Sizes of the blocks by a fit: scaled by kind, with what comes with each call and request.
+    """Sizes of the blocks: what came with one request adds up to what its prompt is recorded to have grown.
 
     Parameters
     ----------
     trace : Trace
     growth : Growth
+        Shares a request's growth out among its blocks, and sizes what has no growth of its own: the
+        blocks of an edited or first request, and the last ones.
     sizes : Sizes, optional
         Unscaled sizes; default: :func:`labkit.measure`.
 
@@ -128,23 +133,58 @@ def grown_sizes(trace: Trace, growth: Growth, sizes: Sizes | None = None) -> Siz
     -------
     Sizes
         ``scale``, for texts that a policy makes, is that of ordinary text.
+
+    Notes
+    -----
+    A result takes at most half as much again as the fit gives it, and at least half. The rest goes to
+    the block before it, because what a harness slips in beside a result stays when the result is
+    cleared.
     """
     sizes = sizes or measure(trace)
-    text, call, thinking, result, per_call, per_request = growth.terms
-    by_kind = {"call": call, "thinking": thinking, "result": result, "image": 1.0}
-    blocks = []
-    opened = 0
-    for block, size in zip(trace.blocks, sizes.blocks, strict=True):
-        grown = size * by_kind.get(block.kind, text) + (per_call if block.kind == "call" else 0.0)
-        if block.request != opened and block.kind != "image":  # the first block of each request carries its share
-            opened = block.request
-            grown += per_request
-        blocks.append(int(grown + 0.5))
+    blocks = [_grown(trace.blocks[i], size, growth) for i, size in enumerate(sizes.blocks)]
+    for step in _steps(trace, sizes):
+        own = [i for i in step.blocks if trace.blocks[i].kind != "image"]
+        if own:
+            blocks[own[0]] += growth.terms[5]
+        if step.grown is not None and own and step.grown > 0 and not step.edited and not step.image:
+            _share_out(step.grown, own, blocks, trace)
     error = (
-        f"{sizes.counter.name}, scaled by kind to {growth.steps} growing requests; growth is off by at most "
-        f"{SHARE:.0%} and {TOKENS} tokens in most requests"
+        f"{sizes.counter.name}, scaled by kind to {growth.steps} growing requests and to each one's own growth; "
+        f"what is not recorded is off by at most {SHARE:.0%} and {TOKENS} tokens in most requests"
     )
-    return replace(sizes, blocks=tuple(blocks), scale=round(text, 3), error=error)
+    whole = _whole_numbers(blocks)
+    return replace(sizes, blocks=whole, scale=round(growth.terms[0], 3), error=error)
+
+
+def _grown(block: Block, size: int, growth: Growth) -> float:
+    text, call, thinking, result, per_call, _ = growth.terms
+    scale = {"call": call, "thinking": thinking, "result": result, "image": 1.0}.get(block.kind, text)
+    return size * scale + (per_call if block.kind == "call" else 0.0)
+
+
+def _share_out(grown: float, own: list[int], blocks: list[float], trace: Trace) -> None:
+    ratio = grown / sum(blocks[i] for i in own)
+    results = [i for i in own if trace.blocks[i].kind == "result"]
+    others = [i for i in own if trace.blocks[i].kind != "result"]
+    for i in results if others else ():
+        blocks[i] *= min(max(ratio, 0.5), 1.5)
+    rest = grown - sum(blocks[i] for i in results) if others else grown
+    if rest < 0:  # less than half of what was counted: all shrink alike
+        rest, others = grown, own
+    others = others or own
+    known = sum(blocks[i] for i in others)
+    for i in others:
+        blocks[i] *= rest / known
+
+
+def _whole_numbers(values: Sequence[float]) -> tuple[int, ...]:
+    """Round so that every running sum stays within half a token of its own."""
+    out, exact, given = [], 0.0, 0
+    for value in values:
+        exact += value
+        out.append(max(round(exact) - given, 0))
+        given += out[-1]
+    return tuple(out)
 
 
 def check_growth(trace: Trace, sizes: Sizes | None = None) -> GrowthCheck:
@@ -184,26 +224,28 @@ def check_growth(trace: Trace, sizes: Sizes | None = None) -> GrowthCheck:
 
 
 def _steps(trace: Trace, sizes: Sizes) -> list[_Step]:
+    """The requests with a usage, each with all that was added since the one before."""
     edited = {e.request for e in trace.edits}
-    steps = []
-    parts = [0.0] * len(TERMS)
-    changed = image = False
+    steps: list[_Step] = []
+    own: list[int] = []
+    changed = False
     for request, new in trace.new_blocks():
         changed |= request.index in edited
-        for i in new:
-            block = trace.blocks[i]
-            if block.kind == "image":
-                image = True
-                continue
-            kind = TERMS.index(block.kind) if block.kind in ("call", "thinking", "result") else 0
-            parts[kind] += sizes.blocks[i]
-            parts[4] += block.kind == "call"
+        own += new
         if request.usage is None or not request.usage.total_input:
-            continue  # what it added is in the growth of the next request with a usage
-        parts[5] = 1.0
-        steps.append(_Step(request.index, request.usage.total_input, tuple(parts), changed, image))
+            continue
+        total = request.usage.total_input
         parts = [0.0] * len(TERMS)
-        changed = image = False
+        parts[5] = 1.0
+        for i in own:
+            kind = trace.blocks[i].kind
+            if kind != "image":
+                parts[TERMS.index(kind) if kind in ("call", "thinking", "result") else 0] += sizes.blocks[i]
+                parts[4] += kind == "call"
+        image = any(trace.blocks[i].kind == "image" for i in own)
+        grown = total - steps[-1].total if steps else None
+        steps.append(_Step(request.index, total, tuple(parts), changed, image, grown, tuple(own)))
+        own, changed = [], False
     return steps
 
 
@@ -213,9 +255,9 @@ def _fit(steps: Sequence[_Step]) -> Growth:
     left = [[1 / _SPREAD[i] ** 2 if i == j else 0.0 for j in range(size)] for i in range(size)]
     right = [_START[i] / _SPREAD[i] ** 2 for i in range(size)]
     used = 0
-    for before, step in zip(steps, steps[1:], strict=False):
-        grown = step.total - before.total
-        if grown <= 0 or step.edited or step.image:
+    for step in steps:
+        grown = step.grown
+        if grown is None or grown <= 0 or step.edited or step.image:
             continue
         used += 1
         weight = 1 / (0.1 * grown + 30) ** 2  # a step is off by a part of itself and by some reminders
@@ -249,9 +291,7 @@ def _flags(trace: Trace, steps: Sequence[_Step]) -> tuple[str, ...]:
     if any(b.kind == "result" and b.tool is None and b.request > begin for b in trace.blocks):
         flags.append("results of calls that the record does not hold")
     falls = [
-        step.request
-        for before, step in zip(steps, steps[1:], strict=False)
-        if step.total < (1 - _FALL) * before.total and not step.edited
+        step.request for before, step in pairwise(steps) if step.total < (1 - _FALL) * before.total and not step.edited
     ]
     if falls:
         flags.append(f"a fall without a recorded cause at request {', '.join(map(str, falls[:3]))}")

@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.errors import InputError
+from labkit.price.cache import CacheRules, cache_rules
+from labkit.price.prices import find_model, prices
 from labkit.record.trace import Request, Trace, Usage
 
-__all__ = ["AsRun", "Prediction", "causes", "reproduce"]
+__all__ = ["CAUSES", "AsRun", "Prediction", "causes", "reproduce", "why", "writes_by_cause"]
 
 Cause = Literal["reproduced", "expired", "edit", "unexplained"]
+
+CAUSES = ("growth", "expired", "edit", "unexplained")
+"""Why tokens were written: they were new; the entry had died; the context was changed; not known."""
 
 TOLERANCE = 0.01
 """A prediction counts as right within this share of the larger of the two numbers."""
@@ -69,9 +75,12 @@ class AsRun:
     ----------
     predictions : tuple of Prediction
         For every request after the first that has a usage, as has the one before it.
+    reason : str
+        Why there are none; empty if there are some.
     """
 
     predictions: tuple[Prediction, ...]
+    reason: str = ""
 
     def count(self, cause: Cause) -> int:
         """Requests of one cause."""
@@ -101,7 +110,7 @@ def reproduce(trace: Trace) -> AsRun:
     Returns
     -------
     AsRun
-        Empty where no usage was recorded.
+        Empty, with the reason, where no usage was recorded or the provider publishes no rule.
 
     Notes
     -----
@@ -111,6 +120,10 @@ def reproduce(trace: Trace) -> AsRun:
     first such rewrite: it lies between the first request's read and its read and write; from then
     on it is known.
 
+    OpenAI keeps the whole previous prompt, and often what it answered, so the read lies between the
+    two; older models report it rounded down to 128 and no writes. An entry is taken to live the
+    longer of its published lifetimes.
+
     Examples
     --------
     >>> usages = [Usage(cache_write_5m=9_000), Usage(cache_read=9_000, cache_write_5m=500), Usage(cache_write_5m=9_900)]
@@ -119,11 +132,14 @@ def reproduce(trace: Trace) -> AsRun:
     >>> [p.cause for p in reproduce(Trace("tiny", (), requests)).predictions]
     ['reproduced', 'expired']
     """
+    rules = _rules(trace)
+    if isinstance(rules, str):
+        return AsRun((), rules)
     edits = {edit.request for edit in trace.edits}
     predictions: list[Prediction] = []
     known_prefix: int | None = None
     before: Request | None = None
-    lives = SHORT
+    lives = SHORT if rules is None else rules.ttl_1h or rules.ttl
     first: Usage | None = None
     rewritten = False
     for request in trace.requests:
@@ -133,10 +149,10 @@ def reproduce(trace: Trace) -> AsRun:
         if usage is None or usage.total_input == 0:
             continue
         if before is not None and before.usage is not None and first is not None:
-            baseline = _cached(before.usage)
+            baseline = _cached(before.usage) if rules is None else before.usage.total_input
             pause = None if request.start is None or before.start is None else request.start - before.start
             expired = pause is not None and pause > lives
-            low = high = baseline
+            low, high = (baseline, baseline) if rules is None else _kept(before.usage, rules)
             if rewritten:
                 low, high = _after_rewrite(first, known_prefix)
             elif expired:
@@ -150,12 +166,41 @@ def reproduce(trace: Trace) -> AsRun:
             if rewritten and usage.cache_read:
                 known_prefix = usage.cache_read
         first = first or usage
-        if usage.cache_write_1h:
+        if rules is None and usage.cache_write_1h:
             lives = LONG
-        elif usage.cache_write_5m:
+        elif rules is None and usage.cache_write_5m:
             lives = SHORT
         before, rewritten = request, False
-    return AsRun(tuple(predictions))
+    few = "" if predictions else "fewer than two requests have a recorded usage"
+    return AsRun(tuple(predictions), few)
+
+
+def _rules(trace: Trace) -> CacheRules | str | None:
+    """OpenAI's rules, ``None`` for Anthropic's as Claude Code uses them, or why there are none."""
+    usage = trace.usage
+    if usage is None:
+        return "no usage is recorded"
+    if not usage.cache_read and not usage.cache_write_5m and not usage.cache_write_1h:
+        return "no cache reads or writes are recorded"
+    for model in dict.fromkeys(r.model for r in trace.requests if r.model):
+        try:
+            provider = prices(model).provider
+        except InputError:
+            continue
+        if provider == "openai":
+            return cache_rules(find_model(model))
+        if provider == "google":
+            return "Gemini's implicit cache follows no published rule, so its reads cannot be predicted"
+        return None
+    # An unknown model: only Anthropic's API reports writes beside reads in nearly every response.
+    return None if usage.cache_write_5m or usage.cache_write_1h else "the model is unknown, and with it its cache rules"
+
+
+def _kept(before: Usage, rules: CacheRules) -> tuple[int, int]:
+    prompt, answered = before.total_input, before.total_input + before.output
+    if prompt < rules.minimum:
+        prompt = answered = 0
+    return prompt // rules.step * rules.step, answered // rules.step * rules.step
 
 
 def _cached(usage: Usage) -> int:
@@ -184,4 +229,44 @@ def causes(predictions: Sequence[Prediction]) -> dict[str, int]:
     written = dict.fromkeys(("growth", "expired", "edit", "unexplained"), 0)
     for p in predictions:
         written["growth" if p.cause == "reproduced" else p.cause] += p.written
+    return written
+
+
+def why(trace: Trace, run: AsRun | None = None) -> dict[int, str]:
+    """The cause, one of ``CAUSES``, of what each request had to write, by the request's index.
+
+    What was never predicted, such as the first request, counts as growth: all of it was new.
+    """
+    named = {p.request: "growth" if p.cause == "reproduced" else p.cause for p in (run or reproduce(trace)).predictions}
+    return {r.index: named.get(r.index, "growth") for r in trace.requests}
+
+
+def writes_by_cause(trace: Trace, run: AsRun | None = None) -> dict[str, int]:
+    """All tokens the main thread wrote to the cache, by cause.
+
+    Parameters
+    ----------
+    trace : Trace
+    run : AsRun, optional
+        Default: :func:`reproduce`.
+
+    Returns
+    -------
+    dict
+        A count for each of ``CAUSES``; together the recorded writes. A request counts whole, so what
+        was new after a pause stands under ``expired``.
+
+    Examples
+    --------
+    >>> usages = [Usage(cache_write_5m=9_000), Usage(cache_read=9_000, cache_write_5m=500), Usage(cache_write_5m=9_900)]
+    >>> starts = [0.0, 60.0, 900.0]
+    >>> requests = tuple(Request(i + 1, start=s, usage=u) for i, (s, u) in enumerate(zip(starts, usages)))
+    >>> writes_by_cause(Trace("tiny", (), requests))
+    {'growth': 9500, 'expired': 9900, 'edit': 0, 'unexplained': 0}
+    """
+    cause = why(trace, run)
+    written = dict.fromkeys(CAUSES, 0)
+    for request in trace.requests:
+        if request.usage is not None:
+            written[cause[request.index]] += request.usage.cache_write_5m + request.usage.cache_write_1h
     return written
