@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from labkit.ladder.policy import Policy
+from labkit.record.blocks_from import answers as pair
 from labkit.record.tokens import MESSAGE_OVERHEAD
 from labkit.record.trace import Block, Usage
 
@@ -153,27 +154,6 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
 def message_starts(blocks: Sequence[Block]) -> set[int]:
     """Positions at which a message begins: consecutive blocks with one message number are one message."""
     return {i for i, b in enumerate(blocks) if i == 0 or b.message is None or b.message != blocks[i - 1].message}
-
-
-def pair(blocks: Sequence[Block]) -> dict[int, int]:
-    """Position of each result mapped to the position of its call.
-
-    A result belongs to the nearest earlier unanswered call of its id: real runs use ids twice. A
-    result whose call is not there is left out.
-
-    Examples
-    --------
-    >>> pair([Block("call", "assistant", "a", call_id="1"), Block("result", "tool", "b", call_id="1")])
-    {1: 0}
-    """
-    waiting: dict[str | None, list[int]] = {}
-    pairs = {}
-    for i, block in enumerate(blocks):
-        if block.kind == "call":
-            waiting.setdefault(block.call_id, []).append(i)
-        elif block.kind == "result" and waiting.get(block.call_id):
-            pairs[i] = waiting[block.call_id].pop()
-    return pairs
 
 
 def summary_cut(blocks: Sequence[Block], keep_recent: int) -> int:
