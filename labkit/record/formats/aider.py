@@ -63,7 +63,7 @@ def _run(text: str, name: str, source: str) -> Trace | None:
     """One start of the program, or ``None`` if nobody said anything."""
     run = TraceBuilder()
     found = _START.search(text)
-    start = _local(found[1]) if found else None
+    starts = [_local(found[1])] if found else []  # only the first request's time is known
     model = None
     said: list[str] = []
     answer: list[str] = []
@@ -71,10 +71,9 @@ def _run(text: str, name: str, source: str) -> Trace | None:
     for line in [*text.split("\n"), "#### "]:
         line = line.rstrip("\r")
         if line.startswith("####"):
-            if answer and any(part.strip() for part in answer):
-                run.respond([Block("text", "assistant", "\n".join(answer).strip())], start=start, model=model)
+            _respond(run, answer, model, starts)
             answer = []
-            said.append(line[4:].strip())
+            said.append(_asked(line[4:].strip()))
             continue
         if any(said):
             run.say([Block("text", "user", "\n".join(said))])
@@ -84,8 +83,7 @@ def _run(text: str, name: str, source: str) -> Trace | None:
             model = found[1] if found else model
             count = _TOKENS.search(line)
             if count:
-                if answer and any(part.strip() for part in answer):
-                    run.respond([Block("text", "assistant", "\n".join(answer).strip())], start=start, model=model)
+                if _respond(run, answer, model, starts):
                     run.set_usage(len(run.requests), _usage(count))
                     rounded += 1
                 answer = []
@@ -97,6 +95,28 @@ def _run(text: str, name: str, source: str) -> Trace | None:
     if rounded:
         run.warnings.append(f"the tokens of {rounded} responses are rounded to three digits or fewer")
     return run.trace(name, source)
+
+
+def _respond(run: TraceBuilder, answer: list[str], model: str | None, starts: list[float | None]) -> bool:
+    """Add a response if there is one."""
+    text = "\n".join(answer).strip()
+    if text:
+        run.respond([Block("text", "assistant", text)], start=starts.pop() if starts else None, model=model)
+    return bool(text)
+
+
+def _asked(text: str) -> str:
+    """What of a user's line reaches the model: commands of the program do not, unless they carry a question.
+
+    Examples
+    --------
+    >>> _asked("Add salt."), _asked("/ask Why salt?"), _asked("/tokens")
+    ('Add salt.', 'Why salt?', '')
+    """
+    if not text.startswith("/"):
+        return text
+    command, _, rest = text.partition(" ")
+    return rest if command in ("/ask", "/code", "/architect", "/context") else ""
 
 
 def _usage(count: re.Match[str]) -> Usage:

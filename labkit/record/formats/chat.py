@@ -10,7 +10,7 @@ from labkit.record.formats.claude_code_content import image_text
 from labkit.record.formats.common import as_dict, as_list, as_text, json_text, short_args, tokens
 from labkit.record.trace import Block, Role, Usage
 
-__all__ = ["call_block", "chat_blocks", "chat_text", "chat_usage"]
+__all__ = ["call_block", "chat_blocks", "chat_text", "chat_usage", "text_result"]
 
 _ROLES: dict[str, Role] = {"assistant": "assistant", "tool": "tool", "function": "tool", "system": "system"}
 
@@ -61,6 +61,13 @@ def chat_text(content: Any) -> str:
         return content
     parts = (part if isinstance(part, str) else as_dict(part).get("text") for part in as_list(content))
     return "\n".join(part for part in parts if isinstance(part, str))
+
+
+def text_result(message: dict[str, Any], call_id: str) -> list[Block]:
+    """A user's message that brings the output of a command which was written as text."""
+    blocks = _content(message.get("content"), "user")
+    text = "".join(block.text for block in blocks if block.kind == "text")
+    return [Block("result", "tool", text, call_id=call_id), *(b for b in blocks if b.kind == "image")]
 
 
 def _content(content: Any, role: Role) -> list[Block]:
@@ -134,6 +141,8 @@ def chat_usage(raw: Any) -> Usage | None:
     1515
     """
     given = as_dict(raw)
+    if not given:
+        return None
     details = as_dict(given.get("prompt_tokens_details")) or as_dict(given.get("input_tokens_details"))
     prompt = _first(given, "prompt_tokens", "input_tokens")
     read = _first(details, "cached_tokens") or _first(

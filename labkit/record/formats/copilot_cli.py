@@ -74,11 +74,10 @@ class _Thread:
 
     def __init__(self) -> None:
         self.run = TraceBuilder()
-        self.clock: float | None = None
         self.reasoning: str | None = None
         self.key: str | None = None  # the call of the API that the last message belongs to
 
-    def respond(self, data: dict[str, Any], model: str | None) -> None:
+    def respond(self, data: dict[str, Any], model: str | None, start: float | None) -> None:
         thought = as_text(data.get("reasoningText")) or self.reasoning
         self.reasoning = None
         blocks = [Block("thinking", "assistant", thought)] if thought else []
@@ -96,7 +95,7 @@ class _Thread:
             if usage is not None and (before is None or usage.output > before.output):
                 self.run.set_usage(len(self.run.requests), usage)
             return
-        self.run.respond(blocks, start=self.clock, model=model, usage=usage, id=key)
+        self.run.respond(blocks, start=start, model=model, usage=usage, id=key)
         self.key = key
 
     def say(self, blocks: list[Block]) -> None:
@@ -110,6 +109,7 @@ class _Session:
         self._agents: dict[str, _Thread] = {}
         self._source = source
         self._model: str | None = None
+        self._clock: float | None = None
         self._children: list[Trace] = []
         self._notes = 0
         self._cut = 0
@@ -128,7 +128,7 @@ class _Session:
         elif kind == "assistant.reasoning":
             thread.reasoning = as_text(data.get("content"))
         elif kind == "assistant.message":
-            thread.respond(data, as_text(data.get("model")) or self._model)
+            thread.respond(data, as_text(data.get("model")) or self._model, self._clock)
         elif kind == "assistant.usage":
             if thread.run.requests:
                 thread.run.set_usage(len(thread.run.requests), _usage(data))
@@ -147,7 +147,7 @@ class _Session:
         elif kind not in _SILENT:
             self.main.run.skipped[kind[:40]] += 1
         time = timestamp(line.get("timestamp"))
-        thread.clock = time if time is not None else thread.clock
+        self._clock = time if time is not None else self._clock
 
     def _compact(self, data: dict[str, Any]) -> None:
         if data.get("success") is False:
@@ -165,7 +165,7 @@ class _Session:
         if usage is None:
             run.warnings.append("the call that wrote a summary is not recorded: what it cost is not counted")
             return
-        request = Request(1, self.main.clock, as_text(spent.get("model")) or self._model, usage=usage)
+        request = Request(1, self._clock, as_text(spent.get("model")) or self._model, usage=usage)
         name = f"compaction {len(self._children) + 1}"
         self._children.append(Trace(name, (), (request,), kind="compaction", source=self._source))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.record.formats.builder import TraceBuilder
-from labkit.record.formats.chat import chat_blocks, chat_text, chat_usage
+from labkit.record.formats.chat import chat_blocks, chat_text, chat_usage, text_result
 from labkit.record.formats.common import as_dict, as_list, as_text, epoch, tokens
 from labkit.record.formats.whole import whole_json
 from labkit.record.trace import Block, Trace
@@ -78,13 +78,9 @@ def read(path: Path) -> Trace:
         elif role == "exit":
             continue  # how the run ended, which no request carries
         else:
-            blocks = chat_blocks(message)
-            if asked is not None and role == "user":
-                text = "".join(b.text for b in blocks if b.kind == "text")
-                images = [b for b in blocks if b.kind == "image"]
-                blocks = [Block("result", "tool", text, call_id=asked), *images]
-                asked = None
-            run.say(blocks)
+            answers = asked is not None and role == "user"
+            run.say(text_result(message, asked) if answers and asked else chat_blocks(message))
+            asked = None
         time = epoch(extra.get("timestamp"))
         clock = time if time is not None else clock
     calls = tokens(as_dict(info.get("model_stats")).get("api_calls"))

@@ -47,8 +47,12 @@ def thread(
             summaries.append(_summary(run, message, parts, f"compaction {len(summaries) + 1}", source))
         else:
             steps = _steps(parts)
+            start = epoch(as_dict(message.get("time")).get("created"))
             for step in steps:
-                _respond(run, message, step, len(steps) == 1, pruned)
+                _respond(run, message, step, start, pruned, alone=len(steps) == 1)
+                # The results of one step set off the next.
+                ended = [epoch(as_dict(as_dict(part.get("state")).get("time")).get("end")) for part in step]
+                start = max((time for time in (start, *ended) if time is not None), default=None)
     _prune(run, pruned)
     if empty:
         run.warnings.append(f"{empty} messages have no parts here: what they said is not known")
@@ -75,15 +79,16 @@ def _respond(
     run: TraceBuilder,
     message: dict[str, Any],
     parts: list[dict[str, Any]],
-    alone: bool,
+    start: float | None,
     pruned: list[tuple[float, int]],
+    *,
+    alone: bool,
 ) -> None:
     ends = [part for part in parts if part.get("type") == "step-finish"]
     usage = _usage(ends[-1].get("tokens")) if ends else None
     if usage is None and alone:
         usage = _usage(message.get("tokens"))
     model = as_text(message.get("modelID")) or as_text(as_dict(message.get("model")).get("modelID"))
-    start = epoch(as_dict(message.get("time")).get("created"))
     run.respond(
         [block for part in parts for block in _said(part, "assistant")],
         start=start,
@@ -139,8 +144,9 @@ def _prune(run: TraceBuilder, pruned: list[tuple[float, int]]) -> None:
     for time, position in pruned:
         later = (r.index for r in run.requests if r.start is not None and r.start >= time)
         gone.setdefault(next(later, len(run.requests) + 1), []).append(position)
-    for request, positions in sorted(gone.items()):
+    for request, positions in gone.items():
         run.edits.append(Edit("clear", request, tuple(sorted(positions)), stub=STUB, trigger="prune"))
+    run.edits.sort(key=lambda edit: edit.request)
 
 
 def _usage(value: Any) -> Usage | None:

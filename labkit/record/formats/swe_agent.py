@@ -8,15 +8,14 @@ from the thought and its result be paired.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from labkit.record.formats.builder import TraceBuilder
-from labkit.record.formats.chat import chat_blocks, chat_text
+from labkit.record.formats.chat import chat_blocks, chat_text, text_result
 from labkit.record.formats.common import as_dict, as_list, as_text, json_text, tokens
 from labkit.record.formats.whole import whole_json
-from labkit.record.trace import Block, Edit, Trace
+from labkit.record.trace import Block, Edit, Role, Trace
 
 NAME = "SWE-agent"
 
@@ -122,8 +121,8 @@ def _thread(history: list[dict[str, Any]], prompts: list[list[dict[str, Any]]], 
         if message.get("is_demo") is True:
             text = chat_text(message.get("content"))
             calls = as_list(message.get("tool_calls"))
-            shown: Block = Block("text", "user", text + (json_text(calls) if calls else ""))
-            places.append(run.say([shown]))
+            speaker: Role = "assistant" if role == "assistant" else "user"
+            places.append(run.say([Block("text", speaker, text + (json_text(calls) if calls else ""))]))
         elif role == "system" and not run.blocks:
             run.prefix(chat_text(message.get("content")))
             places.append(range(0))
@@ -133,19 +132,10 @@ def _thread(history: list[dict[str, Any]], prompts: list[list[dict[str, Any]]], 
             run.respond(blocks, model=model)
             places.append(range(first, len(run.blocks)))
         else:
-            blocks = chat_blocks(message)
-            if asked is not None and role == "user":
-                blocks = [
-                    replace(b, kind="result", role="tool", call_id=asked) if b.kind == "text" else b for b in blocks
-                ]
-                asked = None
-            places.append(run.say(blocks))
+            places.append(run.say(text_result(message, asked) if asked and role == "user" else chat_blocks(message)))
+            asked = None
     _elisions(run, history, places, prompts)
     return run
-
-
-def _as_result(block: Block, call_id: str) -> Block:
-    return replace(block, kind="result", role="tool", call_id=call_id) if block.kind == "text" else block
 
 
 def _response(message: dict[str, Any], number: int) -> tuple[list[Block], str | None]:
@@ -180,9 +170,7 @@ def _elisions(
             continue
         request = 1 + sum(m.get("role") == "assistant" and m.get("is_demo") is not True for m in prompt)
         found: dict[str, list[int]] = {}
-        if len(prompt) > len(history) or any(
-            p.get("role") != h.get("role") for p, h in zip(prompt, history, strict=False)
-        ):
+        if len(prompt) > len(history) or any(_differ(p, h) for p, h in zip(prompt, history, strict=False)):
             apart += 1
             continue
         for now, was, place in zip(prompt, history, places, strict=False):
@@ -197,6 +185,12 @@ def _elisions(
         run.warnings.append(
             f"{apart} recorded prompts do not line up with the history: what was left out of them is not known"
         )
+
+
+def _differ(now: dict[str, Any], was: dict[str, Any]) -> bool:
+    """Whether two messages cannot be the same one: what the model said is never shortened."""
+    spoken = now.get("role") == "assistant" and chat_text(now.get("content")) != chat_text(was.get("content"))
+    return spoken or now.get("role") != was.get("role")
 
 
 def _totals(stats: dict[str, Any], requests: int) -> list[str]:
