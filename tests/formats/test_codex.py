@@ -281,11 +281,13 @@ def test_a_rollout_without_envelopes(tmp_path: Path) -> None:
 
 def test_one_bad_line_costs_one_line(tmp_path: Path) -> None:
     text = PARENT.read_text(encoding="utf-8").split("\n")
-    torn = [*text[:3], text[3][:40], "5", "\0\0", text[4].replace("Count", "a\u2028b"), *text[5:]]
+    odd = text[2].replace("Count", "a\u2028b")
+    torn = [*text[:2], odd, text[3][:40], "5", "\0\0", *text[4:]]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(torn), encoding="utf-8")
     trace = load(path)
     assert total(trace) == 2800
+    assert trace.blocks[1].text == "a\u2028b the parts."
     assert [w for w in trace.warnings if w.startswith("line ")] == [
         "line 4: not valid JSON from character 1; skipped from there",
         "line 5: JSON, but not an object; skipped",
