@@ -9,10 +9,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from labkit.errors import ContextOverflow, EditRefused, InputError, LabError
+from labkit.errors import ContextOverflow, EditRefused, InputError, LabError, SummaryFailed
 from labkit.files import data_path
 from labkit.ladder.events import Event
+from labkit.ladder.llm_summary import LLMSummarizer
 from labkit.ladder.manager import ContextManager
+from labkit.ladder.notes import NotesFile
 from labkit.ladder.policy import Policy, load_policy, presets
 from labkit.ladder.rungs import Summary, clear, compact, stub
 from labkit.ladder.summaries import ExtractiveSummarizer
@@ -21,6 +23,7 @@ from labkit.price.prices import Prices, prices
 from labkit.record.formats.labkit_jsonl import save
 from labkit.record.lines import LINE_ITEMS, line_of
 from labkit.record.load import load
+from labkit.record.recorder import record
 from labkit.record.sizes import Sizes, measure
 from labkit.record.tokens import Counter, count, get_counter
 from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace, Usage
@@ -50,8 +53,10 @@ __all__ = [
     "ExtractiveSummarizer",
     "Fact",
     "InputError",
+    "LLMSummarizer",
     "LabError",
     "Need",
+    "NotesFile",
     "Policy",
     "Prefix",
     "Prices",
@@ -59,6 +64,7 @@ __all__ = [
     "Request",
     "Sizes",
     "Summary",
+    "SummaryFailed",
     "Trace",
     "Usage",
     "audit",
@@ -75,6 +81,7 @@ __all__ = [
     "measure",
     "presets",
     "prices",
+    "record",
     "replay",
     "save",
     "stub",

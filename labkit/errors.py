@@ -6,7 +6,7 @@ The command line prints that sentence and exits with status 2.
 
 from __future__ import annotations
 
-__all__ = ["ContextOverflow", "EditRefused", "InputError", "LabError"]
+__all__ = ["ContextOverflow", "EditRefused", "InputError", "LabError", "SummaryFailed"]
 
 
 class LabError(Exception):
@@ -39,3 +39,7 @@ class ContextOverflow(LabError, RuntimeError):
 
 class EditRefused(LabError, RuntimeError):
     """A client-side edit would invalidate thinking that is bound to its prefix."""
+
+
+class SummaryFailed(LabError, RuntimeError):
+    """The model that was asked for a summary gave none; the history is as it was."""

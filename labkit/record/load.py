@@ -12,6 +12,7 @@ from labkit.record.formats import (
     claude_code,
     codex,
     copilot_cli,
+    exchanges,
     gemini_api,
     gemini_cli,
     iflow,
@@ -46,6 +47,7 @@ class Format(Protocol):
 
 FORMATS: tuple[Format, ...] = (
     labkit_jsonl,
+    exchanges,
     iflow,
     claude_code,
     codex,
