@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from labkit.record.trace import Trace
 
@@ -29,7 +30,7 @@ def several(runs: Sequence[Trace], name: str, source: str, warnings: Sequence[st
     >>> several([one, one], "file", "made up").warnings
     ('the file holds 2 runs: they are the children of this trace, take one with .children[0]',)
     """
-    if len(runs) == 1 and not warnings:
-        return runs[0]
+    if len(runs) == 1:
+        return replace(runs[0], warnings=(*runs[0].warnings, *warnings)) if warnings else runs[0]
     said = f"the file holds {len(runs)} runs: they are the children of this trace, take one with .children[0]"
     return Trace(name, (), (), children=tuple(runs), source=source, warnings=(said, *warnings))
