@@ -14,6 +14,8 @@ __all__ = ["customer", "invoice", "order", "payment", "payments", "shipment", "t
 _CAUSES = ("address misread", "stock wrong", "customer changed her mind", "article faulty", "carrier lost the parcel")
 
 
+# After the order was sent: the label, the old address on it, was right.
+_MOVED_TO = "Hafenstraße 9, 24159 Kiel"
 _TERMS = (
     "Goods stay ours until they are paid.",
     "The customer may withdraw within thirty days without giving a reason.",
@@ -32,7 +34,7 @@ def ticket(case: Case, rng: Random) -> str:
         (4, "mail", "The parcel was one stop away and then turned round. Why? I was at home all day."),
         (6, "outgoing", "We look into it and will write on Friday at the latest."),
         (9, "mail", "It is Friday evening."),
-        (12, "mail", f"I have moved meanwhile. The new address is {case.street}, {case.postcode} {case.city}."),
+        (12, "mail", f"I have moved meanwhile. My new address from now on is: {_MOVED_TO}."),
         (14, "internal", "carrier does not answer the phone, second agent took over"),
         (int(case.waited), "mail", "I have now waited long enough. Please settle both things and tell me how."),
     ]
@@ -149,8 +151,8 @@ def customer(case: Case, rng: Random) -> str:
             "language": case.language,
             "since": f"20{rng.randrange(18, 24)}-0{rng.randrange(1, 10)}-1{rng.randrange(10)}",
             "addresses": [
-                {**address(case), "valid_from": case.day, "default": True},
-                {"street": "Hafenstraße 9", "postcode": "24159", "city": "Kiel", "default": False},
+                {**address(case), "valid_from": "2021-06", "default": False},
+                {"new": _MOVED_TO, "valid_from": case.today, "default": True},
             ],
             "consents": {"newsletter": False, "calls": False, "parcel_notice": True},
             "instruments": [
