@@ -20,7 +20,7 @@ from make_sample_session import write as write_sample
 
 KEYS = [
     "usage", "requests", "tool_calls", "fixed_prefix", "lines_billed", "lines_last", "subagents", "warnings",
-    "counter", "rows",
+    "counter", "format", "as_run", "writes_by_cause", "residual", "cost_usd", "symptoms", "rewrites", "rows",
 ]  # fmt: skip
 ITEMS = ["system", "tool_schemas", "retrieved_docs", "tool_output", "history", "scratchpad"]
 

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import InputError
-from labkit.record.calibrate import Calibration, calibrate, starts_midway
+from labkit.record.calibrate import Calibration, calibrate
+from labkit.record.growth import GrowthCheck, check_growth
 from labkit.record.lines import line_of
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Trace, Usage
+from labkit.replay.asrun import AsRun, reproduce, writes_by_cause
+from labkit.replay.audit_cost import Cost, cost_of
+from labkit.replay.audit_notes import notes
+from labkit.replay.audit_rewrites import Rewrite, rewrites
 from labkit.replay.audit_rows import AUDIT_LINES, AuditRow, Context, ResultLife
+from labkit.replay.symptoms import Symptom, symptoms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +59,15 @@ class Audit:
         Subagents and recorded summary calls; their usage is in no other number here.
     warnings : tuple of str
         What was skipped, guessed or is missing.
-    sizes : Sizes
-        What the blocks were counted with.
+    fit : Calibration
+        What the blocks were counted with, and the fixed prefix.
+    trace : Trace
+        What was audited.
+
+    Notes
+    -----
+    What a person asks next (``cost``, ``as_run``, ``symptoms`` and so on) is worked out when it is
+    first asked for.
     """
 
     name: str
@@ -66,7 +80,59 @@ class Audit:
     results: tuple[ResultLife, ...]
     children: tuple[Child, ...]
     warnings: tuple[str, ...]
-    sizes: Sizes
+    fit: Calibration
+    trace: Trace
+
+    @property
+    def sizes(self) -> Sizes:
+        """Sizes of the blocks, at the fitted scale."""
+        return self.fit.sizes
+
+    @property
+    def format(self) -> str:
+        """Name of the format the trace was read from; of a trace made in memory, its kind."""
+        return self.trace.source.partition(":")[0] or self.trace.kind
+
+    @cached_property
+    def as_run(self) -> AsRun:
+        """How well the cache model reproduces the recorded reads."""
+        return reproduce(self.trace)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Dollars at list price, by cause."""
+        return cost_of(self.trace, fit=self.fit, run=self.as_run)
+
+    @cached_property
+    def writes_by_cause(self) -> dict[str, int]:
+        """Recorded cache writes of the main thread: growth, expired, edit, unexplained."""
+        return writes_by_cause(self.trace, self.as_run)
+
+    @cached_property
+    def growth(self) -> GrowthCheck:
+        """How well the first half of the session predicts the prompts of the second."""
+        return check_growth(self.trace)
+
+    @cached_property
+    def symptoms(self) -> tuple[Symptom, ...]:
+        """Signs of a lost thread, with positions."""
+        return symptoms(self.trace, self.sizes)
+
+    @cached_property
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """What each recorded edit made the next request write."""
+        return rewrites(self.trace)
+
+    @property
+    def peak(self) -> AuditRow | None:
+        """The request with the largest prompt, or ``None`` where there are no requests."""
+        return max(self.rows, key=lambda row: row.total, default=None)
+
+    @property
+    def fresh(self) -> float | None:
+        """Recorded tokens a request that were not read from the cache; ``None`` without usage."""
+        used = [r.usage for r in self.trace.requests if r.usage is not None]
+        return sum(u.total_input - u.cache_read for u in used) / len(used) if used else None
 
     @property
     def lines_billed(self) -> dict[str, int]:
@@ -110,7 +176,30 @@ class Audit:
             },
             "warnings": list(self.warnings),
             "counter": {"name": self.sizes.counter.name, "scale": self.sizes.scale, "error": self.sizes.error},
+            "format": self.format,
+            "as_run": self._as_run_json(),
+            "writes_by_cause": self.writes_by_cause,
+            "residual": self.lines_billed["residual"],
+            "cost_usd": self.cost.to_json(),
+            "symptoms": [s.to_json() for s in self.symptoms],
+            "rewrites": [asdict(r) for r in self.rewrites],
             "rows": [{"request": r.request, "total": r.total, "recorded": r.recorded, **r.lines} for r in self.rows],
+        }
+
+    def _as_run_json(self) -> dict[str, Any]:
+        run, growth = self.as_run, self.growth
+        return {
+            "requests": len(run.predictions),
+            "reproduced": run.count("reproduced"),
+            "expired": run.count("expired"),
+            "edit": run.count("edit"),
+            "unexplained": run.count("unexplained"),
+            "baseline": run.baseline,
+            "calibration_error": growth.error,
+            "score": run.score,
+            "reason": run.reason,
+            "interval_covers": growth.covered,
+            "flags": list(growth.flags),
         }
 
 
@@ -155,8 +244,9 @@ def audit(trace: Trace, *, sizes: Sizes | None = None, line: Callable[[Block], s
         rows=rows,
         results=context.results(),
         children=tuple(_child(c) for c in _all_children(trace)),
-        warnings=(*trace.warnings, *_notes(trace, fit)),
-        sizes=fit.sizes,
+        warnings=(*trace.warnings, *notes(trace, fit)),
+        fit=fit,
+        trace=trace,
     )
 
 
@@ -191,45 +281,6 @@ def _rank(results: tuple[ResultLife, ...], n: int, by: str) -> tuple[ResultLife,
     if by not in ("tokens", "size"):
         raise InputError(f"cannot rank results by {by!r}: use 'tokens' (over their life) or 'size'")
     return tuple(sorted(results, key=lambda r: (-getattr(r, by), r.position))[:n])
-
-
-def _notes(trace: Trace, fit: Calibration) -> list[str]:
-    notes = []
-    if trace.usage is None:
-        notes.append("no usage is recorded: totals are counted, not billed, and the residual is 0")
-    elif any(r.usage is None for r in trace.requests):
-        bare = sum(r.usage is None for r in trace.requests)
-        notes.append(f"{bare} requests have no recorded usage: their totals are counted")
-    if fit.prefix:
-        notes.append(
-            "system prompt and tool schemas are not in the record and stand together as fixed_prefix_unsplit: "
-            + fit.prefix_from
-        )
-    elif trace.kind != "scripted" and not any(p.system or p.tools for p in trace.prefixes):
-        notes.append(fit.prefix_from)
-    if trace.requests and starts_midway(trace):
-        notes.append("the record starts in the middle of a session: what came before it stands in the residual")
-    falls = _unlogged_falls(trace)
-    if falls:
-        where = ", ".join(f"{index} (by {lost:,})" for index, lost in falls[:5]) + (", ..." if len(falls) > 5 else "")
-        notes.append(
-            f"the recorded prompt shrank without a recorded cause at request {where}: "
-            "what left is not known, so from there on the residual is too low"
-        )
-    return notes
-
-
-def _unlogged_falls(trace: Trace) -> list[tuple[int, int]]:
-    """Requests whose prompt is over a tenth smaller than the one before, and by how much, with no edit recorded."""
-    edited = {e.request for e in trace.edits}
-    falls = []
-    before = 0
-    for request in trace.requests:
-        total = before if request.usage is None else request.usage.total_input
-        if total < 0.9 * before and request.index not in edited:
-            falls.append((request.index, before - total))
-        before = total
-    return falls
 
 
 def _calls(trace: Trace) -> int:

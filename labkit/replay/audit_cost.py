@@ -15,7 +15,7 @@ from labkit.record.sizes import measure
 from labkit.record.trace import Request, Trace, Usage
 from labkit.replay.asrun import AsRun, reproduce, why
 
-__all__ = ["COSTS", "Cost", "cost_of", "price_on", "subscription"]
+__all__ = ["COSTS", "Cost", "cost_of", "price_on", "subscription", "unpriced"]
 
 COSTS = ("reads", "growth", "expired", "edit", "unexplained", "uncached", "output", "children", "summaries")
 """What dollars go for: cache reads; writes by cause; the uncached rest; output; subagents; recorded calls that
@@ -119,6 +119,22 @@ def subscription(trace: Trace) -> bool:
     return trace.source.startswith(("Claude Code", "Codex"))
 
 
+def unpriced(trace: Trace) -> tuple[str, ...]:
+    """Models with recorded usage that the price list does not know, children's too."""
+    used = {r.model or "not recorded" for r in trace.requests if r.usage is not None and _counts(r.usage)}
+    found = {name for child in trace.children for name in unpriced(child)}
+    for model in used:
+        try:
+            prices(model)
+        except InputError:
+            found.add(model)
+    return tuple(sorted(found))
+
+
+def _counts(usage: Usage) -> bool:
+    return usage.total_input + usage.output > 0
+
+
 def price_on(request: Request) -> Prices:
     """The price card of a request's model on its day.
 
@@ -181,7 +197,7 @@ class _Ledger:
             self.add_child(inner)
 
     def _card(self, request: Request) -> Prices | None:
-        if request.usage is not None and request.usage.total_input + request.usage.output == 0:
+        if request.usage is not None and not _counts(request.usage):
             return None
         try:
             card = price_on(request)
