@@ -143,8 +143,8 @@ def to_anthropic(blocks: Sequence[Block]) -> list[Message]:
                 content.append({"type": "tool_use", "id": names[i], "name": _tool(block), "input": _input(block)})
             elif block.kind == "thinking":
                 content += _thinking(block)
-            elif block.kind == "image" and block.args:
-                content.append(json.loads(block.args))
+            elif block.kind == "image" and _image(block, "image"):
+                content.append(_image(block, "image"))
             elif block.text.strip():
                 content.append(_text(_orphan(block) if block.kind == "result" else block.text))
         add(group.speaker, content)
@@ -155,14 +155,23 @@ def to_anthropic(blocks: Sequence[Block]) -> list[Message]:
 
 def _result(name: str, result: Block, images: Sequence[Block]) -> dict[str, Any]:
     content: Any = result.text
-    if any(image.args for image in images):
-        content = [_text(result.text)] if result.text.strip() else []
-        content += [json.loads(image.args) for image in images if image.args]
+    data = [part for part in (_image(image, "image") for image in images) if part]
+    if data:
+        content = [*([_text(result.text)] if result.text.strip() else []), *data]
     return {"type": "tool_result", "tool_use_id": name, "content": content}
 
 
 def _unanswered(name: str) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": name, "content": UNANSWERED, "is_error": True}
+
+
+def _image(block: Block, *kinds: str) -> dict[str, Any]:
+    """The part an image was read from, if it is one that this interface takes."""
+    try:
+        part = json.loads(block.args or "")
+    except ValueError:
+        return {}
+    return part if isinstance(part, dict) and part.get("type") in kinds else {}
 
 
 def _text(words: str) -> dict[str, Any]:
@@ -191,7 +200,7 @@ def to_openai(blocks: Sequence[Block]) -> list[Message]:
     messages: list[Message] = []
     for group in _groups(blocks):
         if group.speaker == "user":
-            messages += [_openai_user(b) for _, b in group.blocks if b.kind == "image" or b.text.strip()]
+            messages += [_openai_user(b) for _, b in group.blocks if b.text.strip()]
             continue
         names = {i: ids.of(block) for i, block in group.blocks if block.kind == "call"}
         spoken = [_said_with(b) if b.kind == "call" else b.text for _, b in group.blocks if b.kind != "thinking"]
@@ -213,8 +222,8 @@ def _openai_call(name: str, call: Block) -> dict[str, Any]:
 
 def _openai_user(block: Block) -> Message:
     role = "system" if block.role == "system" else "user"
-    if block.kind == "image" and block.args:
-        return {"role": role, "content": [json.loads(block.args)]}
+    if block.kind == "image" and (part := _image(block, "image_url")):
+        return {"role": role, "content": [part]}
     return {"role": role, "content": _orphan(block) if block.kind == "result" else block.text}
 
 

@@ -179,6 +179,11 @@ class Recorded:
         self._entry.streamed(self._events)
         await self._stream.__aexit__(*error)
 
+    def __del__(self) -> None:
+        # Left before its end, without closing it: it was billed all the same.
+        with suppress(Exception):
+            self._entry.streamed(self._events)
+
     def close(self) -> Any:
         self._entry.streamed(self._events)
         return self._stream.close()
