@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
+import plotly.io as pio
 
 from labkit.errors import LabError
 from labkit.ladder.policy import Policy
@@ -23,7 +24,7 @@ from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.show import views
-from labkit.show.style import Spec
+from labkit.show.style import HEIGHT, Spec, template
 from labkit.show.views import Control, Setup, View
 
 __all__ = ["billed", "ladder", "mode", "results"]
@@ -33,42 +34,14 @@ mode = "auto"
 
 _open: dict[str, Panel] = {}
 
+PICTURE = Path(__file__).with_name("panel.js")
+
 OTHER_FRONT_ENDS = {
     "COLAB_RELEASE_TAG": "Colab",
     "KAGGLE_KERNEL_RUN_TYPE": "Kaggle",
     "VSCODE_PID": "VS Code",
     "VSCODE_CWD": "VS Code",
 }
-
-# What widgets cannot say from Python: names for sliders and the figure, and that the words are a live region.
-NAMES = """
-function render({ model, el }) {
-  let watcher = null;
-  const name = () => {
-    const panel = el.closest(".labkit-panel");
-    if (!panel) return;
-    for (const [kind, text] of Object.entries(model.get("labels")))
-      for (const handle of panel.querySelectorAll(`.labkit-slider-${kind} .noUi-handle`))
-        handle.setAttribute("aria-label", text);
-    for (const plot of panel.querySelectorAll(".js-plotly-plot")) {
-      plot.setAttribute("role", "img");
-      plot.setAttribute("aria-label", model.get("alt"));
-    }
-    for (const words of panel.querySelectorAll(".labkit-words")) {
-      words.setAttribute("role", "status");
-      words.setAttribute("aria-live", "polite");
-    }
-    if (!watcher) {
-      watcher = new MutationObserver(name);
-      watcher.observe(panel, { childList: true, subtree: true });
-    }
-  };
-  const timer = setInterval(() => { name(); if (watcher) clearInterval(timer); }, 100);
-  model.on("change:alt", name);
-  return () => { clearInterval(timer); if (watcher) watcher.disconnect(); };
-}
-export default { render };
-"""
 
 
 def billed(trace: Trace) -> Any:
@@ -191,15 +164,11 @@ class Panel:
         self.reset = w.Button(description="Reset", tooltip="Back to where the panel started", layout={"width": "72px"})
         self.reset.on_click(lambda _: self._reset())
         view, trouble = _try(setup, self.values())
-        self._shown: Spec = view.figure if view else setup.fallback or {"data": [], "layout": {}}
-        self.figure = go.FigureWidget(self._shown)
-        self.figure.layout.autosize = True
-        # The toolbar's links have no names and its buttons are for the mouse only.
-        self.figure._config = {"displayModeBar": False, "responsive": True, "doubleClick": "reset"}
+        shown = view.figure if view else setup.fallback or {"data": [], "layout": {}}
+        self.figure = _picture(shown, {c.name: c.label for c in setup.controls})
         self.numbers = w.HTML(layout={"margin": "0"})
         self.words = w.HTML(layout={"margin": "0"})
         self.words.add_class("labkit-words")
-        self._names = _names({c.name: c.label for c in setup.controls})
         wrap = {"flex_flow": "row wrap", "align_items": "center"}
         parts = [w.Box([*rows[False], self.reset], layout=wrap), self.numbers, self.figure, self.words]
         if rows[True] or setup.note:
@@ -207,7 +176,7 @@ class Panel:
             inside = w.VBox([w.Box(rows[True], layout=wrap), note])
             self.more = w.Accordion([inside], selected_index=None, titles=("more",))
             parts.append(self.more)
-        self.box = w.VBox([*parts, self._names], layout={"width": "100%", "max_width": "900px"})
+        self.box = w.VBox(parts, layout={"width": "100%", "max_width": "900px"})
         self.box.add_class("labkit-panel")
         self._say(view, trouble)
 
@@ -217,7 +186,7 @@ class Panel:
 
     def close(self) -> None:
         """Free the widgets; a cell that runs again makes new ones."""
-        for widget in (*self.controls.values(), *self.boxes.values(), self.figure, self.words, self.box):
+        for widget in (*self.controls.values(), *self.boxes.values(), self.figure, self.numbers, self.words, self.box):
             widget.close()
 
     def _control(self, control: Control) -> Any:
@@ -236,8 +205,9 @@ class Panel:
             self.controls[control.name] = choice
             return choice
         limits = {"value": control.value, "min": control.low, "max": control.high, "step": control.step}
+        width = f"{85 + 7 * len(control.label)}px"
         # The box carries the label, because a browser ties a label to a box and not to a slider.
-        box = w.BoundedIntText(**limits, description=control.label, style=wide, layout={"width": "205px"})
+        box = w.BoundedIntText(**limits, description=control.label, style=wide, layout={"width": width})
         slider = w.IntSlider(**limits, continuous_update=False, readout=False, layout={"width": "130px"})
         slider.add_class(f"labkit-slider-{control.name}")
         w.link((slider, "value"), (box, "value"))
@@ -250,8 +220,7 @@ class Panel:
             return
         view, trouble = _try(self.setup, self.values())
         if view:
-            _bring(self.figure, self._shown, view.figure)
-            self._shown = view.figure
+            self.figure.spec = _whole(view.figure)
         self._say(view, trouble if not view else "")
 
     def _reset(self) -> None:
@@ -268,21 +237,41 @@ class Panel:
         words = trouble or (view.words if view else "")
         color = "#B03A00" if trouble else "inherit"
         self.words.value = f"<p style='margin:0;line-height:1.35;color:{color}'>{html.escape(words)}</p>"
-        self._names.alt = words
+        self.figure.alt = words
         if view:
             self.numbers.value = _cells(view.numbers)
 
 
-def _bring(widget: Any, shown: Spec, new: Spec) -> None:
-    """Bring a figure on the screen from what it shows to something new, by the values that differ."""
-    with widget.batch_update():
-        for trace, old, values in zip(widget.data, shown["data"], new["data"], strict=True):
-            changed = {k: v for k, v in values.items() if old.get(k) != v}
-            if changed:
-                trace.update(changed, overwrite=True)
-        changed = {k: v for k, v in new["layout"].items() if shown["layout"].get(k) != v}
-        for name, values in changed.items():
-            widget.layout[name].update(values)
+def _picture(shown: Spec, labels: dict[str, str]) -> Any:
+    """A figure in the browser; see ``panel.js`` for why it is not plotly's FigureWidget."""
+    import anywidget
+    import traitlets
+
+    class Picture(anywidget.AnyWidget):
+        _esm = PICTURE.read_text(encoding="utf-8")
+        spec = traitlets.Dict().tag(sync=True)
+        alt = traitlets.Unicode().tag(sync=True)
+        labels = traitlets.Dict().tag(sync=True)
+        height = traitlets.Int(HEIGHT).tag(sync=True)
+
+    picture = Picture(spec=_whole(shown), labels=labels)
+    picture.on_msg(lambda _, message, __: _send_library(picture) if message == {"ask": "library"} else None)
+    if not _open:
+        _send_library(picture)
+    return picture
+
+
+def _send_library(picture: Any) -> None:
+    """Give the page plotly.js: with the first panel of a kernel, and again if a reloaded page asks for it."""
+    from plotly.offline import get_plotlyjs
+
+    picture.send({"library": "plotly"}, buffers=[get_plotlyjs().encode()])
+
+
+def _whole(shown: Spec) -> Spec:
+    """A spec that needs no Python to be read: the template in full instead of its name."""
+    layout = {**shown["layout"], "template": pio.templates[template()].to_plotly_json()}
+    return {"data": shown["data"], "layout": layout}
 
 
 def _cells(numbers: tuple[tuple[str, str, str], ...]) -> str:
@@ -292,16 +281,3 @@ def _cells(numbers: tuple[tuple[str, str, str], ...]) -> str:
         for name, value, note in numbers
     )
     return f"<div class='labkit-numbers' style='display:flex;flex-wrap:wrap'>{cells}</div>"
-
-
-def _names(labels: dict[str, str]) -> Any:
-    """A widget without a picture of its own that gives the others their names."""
-    import anywidget
-    import traitlets
-
-    class Names(anywidget.AnyWidget):
-        _esm = NAMES
-        labels = traitlets.Dict().tag(sync=True)
-        alt = traitlets.Unicode().tag(sync=True)
-
-    return Names(labels=labels)

@@ -123,7 +123,7 @@ def billed(trace: Trace) -> Setup:
 
     return Setup(
         f"billed {trace.name}",
-        (Control("turn", g.unit, last, 1, last),),
+        (Control("turn", g.unit, max(last // 2, 1), 1, last),),
         draw,
         f"lk.plots.fig_billed(trace, turn={max(last // 2, 1)})",
     )
@@ -150,7 +150,8 @@ def results(trace: Trace) -> Setup:
             ("all results", share(tool_output, total), f"of {about(total)} billed"),
             (f"the first {min(show, len(report.results))}", share(shown, total), "of what was billed"),
         )
-        return View(draw_results(report, rank_by, show), numbers, describe_results(report, rank_by))
+        words = f"{describe_results(report, rank_by)} The first {show} make up {share(shown, total)} of the bill."
+        return View(draw_results(report, rank_by, show), numbers, words)
 
     choices = {"size x requests": "tokens", "size": "size"}
     controls = (
@@ -192,16 +193,23 @@ def ladder(
     nothing = bill(naive, card)
     best: list[tuple[float, str, list[int]]] = []
 
+    def at(name: str) -> int:
+        value = getattr(start, name)
+        return never if value is None else int(value)
+
     def draw(values: Mapping[str, Any]) -> View:
-        changed = {k: v for k, v in values.items() if (getattr(start, k) or never) != v}
-        run = replay(trace, replace(start, **changed), rules)
+        moved = {k: v for k, v in values.items() if v != at(k)}
+        run = replay(trace, replace(start, **moved), rules)
+        setting = ", ".join(
+            f"{k.replace('_', ' ')} {v:,}" for k, v in values.items() if k in ("trigger", "keep") or k in moved
+        )
         cost = bill(run, card)
         net = cost.plain + cost.reread
         if not run.unread and not run.facts_lost and run.overflow is None and (not best or net < best[0][0] - 1e-9):
-            name = f"trigger {values['trigger']:,}, keep {values['keep']:,}"
-            best[:] = [(net, name, [row.input for row in run.rows])]
+            best[:] = [(net, setting, [row.input for row in run.rows])]
         figure = draw_ladder(run, naive, best=best[0][2] if best else None, unit=unit_of(trace))
         words = describe_ladder(run, naive)
+        words = f"At {setting}: {words[:1].lower()}{words[1:]}"
         if best:
             words += (
                 f" Best so far with nothing unread and no fact lost: {best[0][1]}, ${best[0][0]:.2f} with re-reads."
@@ -209,8 +217,7 @@ def ladder(
         return View(figure, _ladder_numbers(run, naive, cost, nothing), words)
 
     def number(name: str, label: str, high: int, step: int, more: bool = False) -> Control:
-        value = getattr(start, name)
-        value = never if value is None else value
+        value = at(name)
         return Control(name, label, value, min(step, value), max(high, value), step, more=more)
 
     controls = (
@@ -243,7 +250,7 @@ def _ladder_numbers(run: Replay, naive: Replay, cost: Bill, nothing: Bill) -> tu
         (
             "cost, no cache",
             f"${cost.plain + cost.reread:,.2f}",
-            f"${cost.reread:,.2f} of it re-reads; doing nothing ${nothing.plain:,.2f}",
+            f"re-reads ${cost.reread:,.2f}; nothing ${nothing.plain:,.2f}",
         ),
         ("largest prompt", f"{run.peak:,}", f"doing nothing {naive.peak:,}"),
         ("lost", f"{run.unread:,} unread", f"{run.uses_after_clear:,} needed later{facts}"),
