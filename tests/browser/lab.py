@@ -104,7 +104,7 @@ def serve(folder: Path, log: Path) -> Iterator[Server]:
                 process.wait()
 
 
-def _wait_for_answer(server: Server, process: subprocess.Popen[bytes], log: Path, seconds: float = 60) -> None:
+def _wait_for_answer(server: Server, process: subprocess.Popen[bytes], log: Path, seconds: float = 90) -> None:
     # A proxy in the environment must not be asked for this machine.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     until = time.monotonic() + seconds
@@ -133,12 +133,12 @@ class Notebook:
     def __init__(self, page: Page, server: Server, name: str) -> None:
         self.page = page
         page.goto(f"{server.address}/lab/tree/{name}?token={server.token}&reset", wait_until="domcontentloaded")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.context?.isReady", timeout=60_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.context?.isReady", timeout=90_000)
         # A kernel that is still starting swallows the first Run All.
         page.wait_for_function(
             "() => window.jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'",
-            timeout=60_000,
+            timeout=90_000,
         )
 
     def cells(self) -> list[dict[str, Any]]:
@@ -196,6 +196,9 @@ class Panel:
         for part in (self.slider, self.figure, self.words):
             part.wait_for(state="visible", timeout=20_000)
         self.figure.locator(".main-svg").first.wait_for(state="visible", timeout=20_000)
+        # A figure can stand there with axes and no data: the traces come by messages of their own.
+        drawn = self.figure.element_handle()
+        self.page.wait_for_function("f => (f.data ? f.data.length : 1) > 0", arg=drawn, timeout=30_000)
 
     def read(self) -> tuple[str, str]:
         """The words, and the picture as the drawing commands of its traces."""
@@ -209,7 +212,7 @@ class Panel:
         for _ in range(times):
             self.page.keyboard.press(key)
 
-    def change(self, seconds: float = 10) -> tuple[tuple[str, str], tuple[str, str]]:
+    def change(self, seconds: float = 30) -> tuple[tuple[str, str], tuple[str, str]]:
         """Move the slider by keyboard until words and figure have changed; return before and after."""
         before = self.read()
         after = before
