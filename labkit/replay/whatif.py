@@ -1,0 +1,331 @@
+"""What a session would have cost under another policy or cache lifetime, and how sure that is.
+
+A what-if is a replay of the unedited record: the same actions, another context. It is given only
+where the cache model reproduces what the provider recorded, as a range, with its losses beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labkit.errors import EditRefused, InputError
+from labkit.ladder.policy import Policy
+from labkit.price.cache import CacheRules, cache_rules
+from labkit.price.prices import find_model
+from labkit.record.calibrate import starts_midway
+from labkit.record.edits import unedited
+from labkit.record.growth import SHARE, check_growth
+from labkit.record.sizes import Sizes
+from labkit.record.trace import Request, Trace, Usage
+from labkit.replay.asrun import reproduce
+from labkit.replay.audit_cost import price_on, unpriced
+from labkit.replay.audit_rewrites import rewrites
+from labkit.replay.lifetime import Lifetime, recorded_lifetime, relived
+from labkit.replay.replay import Replay, replay
+from labkit.replay.session_sizes import session_sizes, with_results
+from labkit.replay.usedagain import used_again
+
+__all__ = ["BAR", "WhatIf", "whatif"]
+
+BAR = 0.9
+"""Share of the cache reads that the as-run replay must reproduce before a what-if is given."""
+
+# A summary written by a model is an answer of so many tokens (low, high), and so much is attached again
+# after it where the session has no compaction of its own to tell.
+_SUMMARY = (1_500, 6_000)
+_REATTACHED = 25_000
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """The answer, or why there is none; dollars at list price, of the main thread.
+
+    Parameters
+    ----------
+    trace : str
+        Name of the session.
+    policy : Policy
+    lifetime : {"5m", "1h"}
+        Of the cache entries in the changed run.
+    refused : str
+        Why there is no answer; empty if there is one. Then all numbers below are 0.
+    score : float or None
+        Share of the recorded cache reads that the as-run replay reproduces.
+    growth_error : float or None
+        How far off the fitted sizes predicted the second half of the session.
+    recorded : float
+        What the recorded usage comes to, with the edits that the harness made; outputs as in the replays.
+    nothing : float
+        What the change is compared with: the replay that edits nothing. Of a lifetime alone it is
+        ``recorded``, because that change leaves every prompt as it was.
+    managed : float
+        The replay under the policy and lifetime, with the charges below at their middle.
+    saving : tuple of float
+        Low, middle and high of ``nothing`` less ``managed``; below 0 it costs more. Of a policy: over
+        results sized a seventh smaller and larger, with the larger and the smaller charges. Of a
+        lifetime alone: with what it gains as predicted, and as rarely as the as-run score allows.
+    reread : tuple of float
+        Low and high charge for getting again what was removed and used later.
+    summaries : tuple of float
+        Low and high charge for a model's summaries and what a harness attaches again after them.
+    unread, uses_low, uses_high : int
+        Results removed before any request carried them; results quoted later, by at least three of
+        their lines, and by at least one.
+    overflow : int or None
+        First request of the unedited run that is larger than the model's window: there the harness
+        would have compacted, so from there on "nothing" is not something it can do.
+    warnings : tuple of str
+    naive, changed : Replay or None
+        The two replays.
+    """
+
+    trace: str
+    policy: Policy
+    lifetime: Lifetime
+    refused: str = ""
+    score: float | None = None
+    growth_error: float | None = None
+    recorded: float = 0.0
+    nothing: float = 0.0
+    managed: float = 0.0
+    saving: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    reread: tuple[float, float] = (0.0, 0.0)
+    summaries: tuple[float, float] = (0.0, 0.0)
+    unread: int = 0
+    uses_low: int = 0
+    uses_high: int = 0
+    overflow: int | None = None
+    warnings: tuple[str, ...] = ()
+    naive: Replay | None = None
+    changed: Replay | None = None
+
+    @property
+    def against_recorded(self) -> tuple[float, float, float]:
+        """The saving against what the harness really did, its own edits included."""
+        shift = self.recorded - self.nothing
+        return (self.saving[0] + shift, self.saving[1] + shift, self.saving[2] + shift)
+
+    @property
+    def events(self) -> int:
+        """How often the policy edited the context."""
+        return 0 if self.changed is None else len(self.changed.events)
+
+    def to_json(self) -> dict[str, Any]:
+        """One object for programs."""
+        given = not self.refused
+        return {
+            "trace": self.trace,
+            "policy": self.policy.to_dict(),
+            "lifetime": self.lifetime,
+            "refused": self.refused,
+            "as_run_score": self.score,
+            "as_run_bar": BAR,
+            "calibration_error": self.growth_error,
+            "recorded_usd": self.recorded if given else None,
+            "nothing_usd": self.nothing if given else None,
+            "managed_usd": self.managed if given else None,
+            "saving_usd": dict(zip(("low", "middle", "high"), self.saving, strict=True)) if given else None,
+            "saving_against_recorded_usd": (
+                dict(zip(("low", "middle", "high"), self.against_recorded, strict=True)) if given else None
+            ),
+            "charges_usd": {"reread": list(self.reread), "summaries": list(self.summaries)} if given else None,
+            "loss": {"unread": self.unread, "uses_after_clear": [self.uses_low, self.uses_high]} if given else None,
+            "events": self.events,
+            "overflow": self.overflow,
+            "simulated": "open-loop: the recorded actions under another context, not what a model would have done",
+            "warnings": list(self.warnings),
+        }
+
+
+def whatif(trace: Trace, policy: Policy | None = None, *, lifetime: Lifetime | None = None) -> WhatIf:
+    """Answer a what-if on a recorded session, or say why not.
+
+    Parameters
+    ----------
+    trace : Trace
+        A recorded session.
+    policy : Policy, optional
+        Default: one that edits nothing.
+    lifetime : {"5m", "1h"}, optional
+        Of the cache entries in the changed run; default: as recorded.
+
+    Returns
+    -------
+    WhatIf
+        Refused where the as-run replay reproduces less than :data:`BAR` of the cache reads.
+
+    Raises
+    ------
+    InputError
+        If the trace is a scripted run.
+
+    Examples
+    --------
+    >>> from labkit.files import data_path
+    >>> from labkit.record.load import load
+    >>> session = load(data_path("sessions", "sample"))
+    >>> answer = whatif(session, lifetime="1h")
+    >>> answer.refused, answer.unread, answer.saving[0] <= answer.saving[1] <= answer.saving[2]
+    ('', 0, True)
+    """
+    if trace.kind == "scripted":
+        raise InputError(f"{trace.name} is a scripted run: replay it with labkit.replay and price it with labkit.bill")
+    policy = policy or Policy.nothing()
+    run = reproduce(trace)
+    was = recorded_lifetime(trace)
+    answer = WhatIf(trace.name, policy, lifetime or was, score=run.score, growth_error=check_growth(trace).error)
+    refused = _refusal(trace, run.score, run.reason)
+    if refused:
+        return replace(answer, refused=refused)
+    rules = _rules(trace)
+    if lifetime == "1h" and rules.ttl_1h is None:
+        return replace(answer, refused="the provider sells no longer lifetime for this model's cache")
+    if policy == Policy.nothing() and lifetime is not None:
+        recorded, gain, extra = relived(trace, run, lifetime)
+        saving = (gain * (run.score or 0.0) - extra, gain - extra, gain - extra)
+        return replace(answer, recorded=recorded, nothing=recorded, managed=recorded - gain + extra, saving=saving)
+    if starts_midway(trace):
+        return replace(
+            answer, refused="the record starts in the middle of a session: what a policy would remove is not in it"
+        )
+    base = unedited(trace)
+    sizes = session_sizes(trace, base)
+    window = _window(trace)
+    try:
+        central = _both(base, policy, rules, sizes, was, lifetime or was)
+        around = [
+            _both(base, policy, rules, with_results(base, sizes, f), was, lifetime or was) for f in _factors(policy)
+        ]
+    except EditRefused as error:
+        return replace(answer, refused=str(error))
+    naive, changed, nothing, managed = central
+    reread, uses = _reread(base, policy, rules, sizes, changed)
+    summaries = _summaries(trace, base, changed)
+    savings = [nothing - managed, *(n - m for _, _, n, m in around)]
+    charge = (reread[0] + summaries[0], reread[1] + summaries[1])
+    middle = (charge[0] + charge[1]) / 2
+    return replace(
+        answer,
+        recorded=_recorded(base, naive),
+        nothing=nothing,
+        managed=managed + middle,
+        saving=(min(savings) - charge[1], savings[0] - middle, max(savings) - charge[0]),
+        reread=reread,
+        summaries=summaries,
+        unread=changed.unread,
+        uses_low=uses[0],
+        uses_high=uses[1],
+        overflow=naive.passes(window),
+        warnings=_warnings(trace, base, naive, window),
+        naive=naive,
+        changed=changed,
+    )
+
+
+def _refusal(trace: Trace, score: float | None, reason: str) -> str:
+    if score is None:
+        return reason or "no request without a recorded edit can be checked against its record"
+    if score < BAR:
+        return f"the replay reproduces {score:.1%} of the recorded cache reads, and a what-if needs {BAR:.0%}"
+    names = unpriced(replace(trace, children=()))
+    if names:
+        return f"the price list does not know the model {', '.join(names)}"
+    if any(r.usage is None for r in trace.requests):
+        return "some requests have no recorded usage, so their prompts cannot be sized"
+    return ""
+
+
+def _rules(trace: Trace) -> CacheRules:
+    model = next(r.model for r in trace.requests if r.model)
+    rules = cache_rules(find_model(model))
+    # Claude Code sets a breakpoint after the system prompt too; that of other harnesses is not known.
+    return replace(rules, placement=("system", "last")) if trace.source.startswith("Claude Code") else rules
+
+
+def _window(trace: Trace) -> int | None:
+    windows = [price_on(r).window for r in trace.requests if r.model]
+    return max((w for w in windows if w is not None), default=None)
+
+
+def _factors(policy: Policy) -> tuple[float, ...]:
+    return () if policy.trigger is None else (1 - SHARE, 1 + SHARE)
+
+
+def _both(
+    base: Trace, policy: Policy, rules: CacheRules, sizes: Sizes, was: Lifetime, becomes: Lifetime
+) -> tuple[Replay, Replay, float, float]:
+    naive = replay(base, Policy.nothing(), _living(rules, was), sizes=sizes)
+    changed = replay(base, policy, _living(rules, becomes), sizes=sizes)
+    return naive, changed, _dollars(base, naive, was), _dollars(base, changed, becomes)
+
+
+def _living(rules: CacheRules, lifetime: Lifetime) -> CacheRules:
+    return replace(rules, ttl=rules.ttl_1h, ttl_1h=rules.ttl_1h) if lifetime == "1h" and rules.ttl_1h else rules
+
+
+def _dollars(base: Trace, run: Replay, lifetime: Lifetime) -> float:
+    spent = []
+    for request, row in zip(base.requests, run.rows, strict=True):
+        written = row.input - row.uncached - row.read_cold
+        long = lifetime == "1h"
+        usage = Usage(row.uncached, row.read_cold, 0 if long else written, written if long else 0, row.output)
+        spent.append(price_on(request).request_cost(usage))
+    return math.fsum(spent)
+
+
+def _recorded(base: Trace, naive: Replay) -> float:
+    """The recorded input, with the outputs the replay takes, so that the two can be compared."""
+    return math.fsum(
+        price_on(request).request_cost(replace(request.usage, output=row.output))
+        for request, row in zip(base.requests, naive.rows, strict=True)
+        if request.usage is not None
+    )
+
+
+def _reread(
+    base: Trace, policy: Policy, rules: CacheRules, sizes: Sizes, changed: Replay
+) -> tuple[tuple[float, float], tuple[int, int]]:
+    """What it costs to get again what was removed and used later: one more request, and the result written."""
+    low = high = 0.0
+    few = many = 0
+    for use in used_again(base, policy, sizes, thinking_bound=rules.thinking_bound):
+        row = changed.rows[use.request - 1]
+        card = price_on(base.requests[use.request - 1]).at(row.input)
+        charge = card.cost(read=row.input, write_5m=sizes.blocks[use.position], output=100)
+        high, many = high + charge, many + 1
+        if use.lines >= 3:
+            low, few = low + charge, few + 1
+    return (low, high), (few, many)
+
+
+def _summaries(trace: Trace, base: Trace, changed: Replay) -> tuple[float, float]:
+    """The calls that would write the summaries, and what a harness attaches again after them."""
+    known = [r.reattached for r in rewrites(trace) if r.reattached]
+    attached = max(known, default=_REATTACHED)
+    low = high = 0.0
+    cuts = [e for e in changed.events if e.kind == "compacted" and e.messages and e.request <= len(changed.rows)]
+    for n, event in enumerate(cuts):
+        request: Request = base.requests[event.request - 1]
+        before = changed.rows[event.request - 1].input + event.freed
+        card = price_on(request).at(before)
+        until = cuts[n + 1].request if n + 1 < len(cuts) else len(changed.rows)
+        carried = until - event.request
+        low += card.cost(read=before, output=_SUMMARY[0])
+        high += card.cost(read=before + attached * carried, write_5m=attached, output=_SUMMARY[1])
+    return low, high
+
+
+def _warnings(trace: Trace, base: Trace, naive: Replay, window: int | None) -> tuple[str, ...]:
+    found = [w for w in base.warnings if w not in trace.warnings]
+    past = naive.passes(window)
+    if past is not None:
+        found.append(
+            f"unedited, request {past} passes the model's window of {window:,} tokens: the harness would have compacted"
+        )
+    if trace.edits:
+        found.append(
+            f"the harness edited the context {len(trace.edits)} times: both replays start from the record without that"
+        )
+    return tuple(found)
