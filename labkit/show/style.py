@@ -10,9 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-import plotly.io as pio
-
 from labkit.record.lines import LINE_ITEMS
 
 __all__ = [
@@ -94,11 +91,14 @@ def template() -> str:
 
     Examples
     --------
-    >>> template() in pio.templates
-    True
-    >>> pio.templates.default == template()
-    False
+    >>> import plotly.io
+    >>> template() in plotly.io.templates, plotly.io.templates.default == template()
+    (True, False)
     """
+    # Here and not above: tables and words are for people without plotly too.
+    import plotly.graph_objects as go
+    import plotly.io as pio
+
     if "labkit" not in pio.templates:
         axis = {
             "gridcolor": "#E6E6E6",
