@@ -27,10 +27,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"window": "200k"}, "window is '200k': give a whole number"),
     (
         {"trigger": 300_000},
-        "trigger is 300,000, over the window of 200,000: it would never act, so give at most 200,000, or None for never",
+        "trigger is 300,000, over the window of 200,000: it would never act, so give at most 200,000, or None for",
     ),
     (
-        {"window": 25_000, "trigger": 20_000, "compact_above": 26_000},
+        {"window": 25_000, "trigger": 20, "compact_above": 26_000},
         "compact_above is 26,000, over the window of 25,000",
     ),
     ({"edits_at": "both"}, "edits_at is 'both': give 'client' or 'server'"),

@@ -174,6 +174,23 @@ def test_past_our_own_caps_the_loss_is_said() -> None:
     assert "DROPPED: 26 errors, 6 files," in ExtractiveSummarizer().summarize(later, "").text
 
 
+def test_what_is_seen_again_is_new_again() -> None:
+    blocks = [*results(3), Block("result", "tool", "ValueError: number 1", 9, tool="edit", args="src/m1.py")]
+    summary = ExtractiveSummarizer(max_errors=2, max_files=2).summarize(blocks, "")
+    assert summary.dropped == (
+        "ERROR: ValueError: number 2 (last seen turn 2)",
+        "FILE: src/m2.py, last run_tests at turn 2",
+    )
+    assert "ERROR: ValueError: number 1 (last seen turn 8)\nFILE: src/m3.py" in summary.text
+    assert "FILE: src/m1.py, last edit at turn 8" in summary.text
+
+
+def test_the_turns_covered_are_those_of_the_summary_before() -> None:
+    first = ExtractiveSummarizer().summarize([Block("text", "user", "Go.", 7)], "").text
+    again = ExtractiveSummarizer().summarize([Block("summary", "user", first)], "").text
+    assert again.startswith("Summary of turns 1 to 7. ")
+
+
 # -- strangers -----------------------------------------------------------------------------------------
 
 OURS = ExtractiveSummarizer().summarize([Block("text", "user", "Go.", 1)], "").text

@@ -73,7 +73,7 @@ def test_the_article_does_not_fall_back(tmp_path: Path, monkeypatch: pytest.Monk
 
     forget_tiktoken(monkeypatch)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    with pytest.raises(Exception, match="no network|Max retries|resolve") as raised:
+    with pytest.raises(Exception, match=r"no network|Max retries|resolve") as raised:
         article.counter(tiktoken.get_encoding)
     assert not isinstance(raised.value, ImportError)
     assert no_network != []
