@@ -27,7 +27,7 @@ def test_who_said_what() -> None:
     assert [(b.role, b.text) for b in first.blocks] == [
         ("user", "The soup has no salt.\nPlease add some."),
         ("assistant", "I add salt.\n\n```\n+ salt\n```"),
-        ("user", "Thank you."),
+        ("user", "Is it enough?"),  # asked through a command; /tokens reaches no model
         ("assistant", "You are welcome."),
     ]
     # Only the first request's time is known: the program writes down when it started.
