@@ -65,7 +65,7 @@ STYLES: dict[str, Style] = {
     "system": Style("system prompt", "#0072B2", "#0072B2", "", "solid"),
     "tool_schemas": Style("tool schemas", "#56B4E9", "#2F7FAF", "\\", "longdash"),
     "fixed_prefix_unsplit": Style("system and schemas, not split", "#56B4E9", "#0072B2", "x", "longdash"),
-    "retrieved_docs": Style("retrieved docs", "#009E73", "#007A59", "x", "dashdot"),
+    "retrieved_docs": Style("retrieved docs", "#009E73", "#007A59", "-", "dashdot"),
     "tool_output": Style("tool output", "#E69F00", "#A67200", "", "solid"),
     "history": Style("history", "#CC79A7", "#A85483", "/", "dash"),
     "scratchpad": Style("scratchpad", "#595959", "#404040", ".", "dot"),

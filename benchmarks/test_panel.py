@@ -1,0 +1,37 @@
+"""What a person waits for after moving a control, in Python: a panel's whole callback on invoice-60."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import cycle
+
+from labkit.record.trace import Trace
+from labkit.show import panels
+
+# Tokenising the run once takes 100 ms or more, so this is well under the 50 ms a move may take.
+LADDER, OTHERS = 0.25, 0.05
+
+
+def moving(panel: panels.Panel, name: str, values: tuple[int, ...]) -> Callable[[], None]:
+    """Move one control on to its next value."""
+    turn: Iterator[int] = cycle(values)
+
+    def move() -> None:
+        panel.controls[name].value = next(turn)
+
+    return move
+
+
+def test_ladder_panel(invoice: Trace, ratio: Callable[..., float]) -> None:
+    panels.ladder(invoice, "article")
+    move = moving(panels._open["ladder invoice-60"], "trigger", (20_000, 30_000, 40_000, 60_000, 5_000))
+    assert ratio("a move in the ladder panel", move) < LADDER
+
+
+def test_billed_and_results_panels(invoice: Trace, ratio: Callable[..., float]) -> None:
+    panels.billed(invoice)
+    panels.results(invoice)
+    scrub = moving(panels._open["billed invoice-60"], "turn", (5, 25, 45))
+    show = moving(panels._open["results invoice-60"], "show", (4, 8, 12))
+    assert ratio("a move in the billed panel", scrub) < OTHERS
+    assert ratio("a move in the results panel", show) < OTHERS
