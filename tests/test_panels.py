@@ -254,7 +254,7 @@ def test_a_refused_policy_is_a_sentence_in_the_panel() -> None:
     before = numbers(panel)
     assert "acted" in words(panel)
     panel.controls["keep"].value = 1
-    assert words(panel).startswith("an edit at request 3 would invalidate 1 thinking blocks")
+    assert words(panel).startswith("an edit at request 3 would invalidate 1 thinking block ")
     assert numbers(panel) == before  # what it shows belongs to the last setting that could be priced
     panel.reset.click()
     assert "acted" in words(panel)
