@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit.record.formats import whole
+from labkit.record.formats import jsonl, whole
 from labkit.record.formats.several import several
 from labkit.record.formats.whole import forget, whole_json
+from labkit.record.load import load
 from labkit.record.trace import Trace
 
 
@@ -66,3 +67,9 @@ def test_one_run_stays_itself_and_takes_what_the_file_has_to_say() -> None:
     said = several([run], "file", "made up", ["1 lines have no history of events; skipped"])
     assert (said.name, said.children) == ("a", ())
     assert said.warnings == ("1 lines have no history of events; skipped",)
+
+
+def test_nothing_of_a_loaded_session_stays_in_hand(made: Path) -> None:
+    load(made / "kimi" / "wire.jsonl")
+    load(made / "atif" / "run.trajectory.json")
+    assert (whole._kept, jsonl._heads) == ({}, {})

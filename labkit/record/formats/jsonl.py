@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit.errors import InputError
 
-__all__ = ["decode", "first_object", "first_objects", "read_lines", "read_text"]
+__all__ = ["decode", "first_object", "first_objects", "forget_head", "read_lines", "read_text"]
 
 _decoder = json.JSONDecoder()
 
@@ -134,6 +134,11 @@ def first_objects(path: Path, lines: int = 50) -> Iterator[dict[str, Any]]:
             yield from (value for value in values if isinstance(value, dict))
     except (OSError, ValueError):
         return
+
+
+def forget_head() -> None:
+    """Let the first lines in hand go."""
+    _heads.clear()
 
 
 def first_object(path: Path) -> dict[str, Any] | None:

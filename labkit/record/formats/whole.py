@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InputError
-from labkit.record.formats.jsonl import read_text
+from labkit.record.formats.jsonl import forget_head, read_text
 
 __all__ = ["forget", "whole_json"]
 
@@ -32,8 +32,9 @@ def whole_json(path: Path) -> Any:
 
 
 def forget() -> None:
-    """Let the document in hand go."""
+    """Let the document in hand go, and the first lines with it."""
     _kept.clear()
+    forget_head()
 
 
 def _parse(path: Path) -> Any:
