@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from labkit.errors import LabError
+from labkit.errors import InputError, LabError
+from labkit.files import atomic_write
 from labkit.ladder.policy import load_policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.price.prices import prices
 from labkit.record.load import load
+from labkit.replay import sessions
+from labkit.replay.advice import advise
 from labkit.replay.audit import audit
 from labkit.replay.compare import compare
+from labkit.replay.whatif import whatif
 from labkit.show import report
 
 __all__ = ["app", "main"]
@@ -52,13 +58,83 @@ def replay_command(
 
 
 @app.command("audit")
-def audit_command(path: Given, as_json: AsJson = False) -> None:
-    """Say where the tokens of a run went, by line item; nothing leaves the machine."""
+def audit_command(
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATH]", help="A session or a run; default: the newest session of this machine."),
+    ] = None,
+    as_json: AsJson = False,
+    everything: Annotated[bool, typer.Option("--all", help="A row a session, by dollars.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All line items, usages and notes.")] = False,
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a page to keep.")] = None,
+) -> None:
+    """Say what a session cost and why it was written again; nothing leaves the machine."""
+    from labkit.show import page, session_report
+
+    if everything:
+        if html is not None or full:
+            raise InputError("--all lists sessions: give it alone, with --json or with a folder")
+        _list(path, as_json)
+        return
+    if path is None:
+        path = str(sessions.newest_session())
+        print(f"newest session: {path}", file=sys.stderr)
     result = audit(load(path))
+    if html is not None:
+        atomic_write(Path(html).expanduser(), page.page(result, advise(result)))
+        print(f"wrote {html}", file=sys.stderr)
     if as_json:
-        _print_json(result.to_json())
-    else:
+        _print_json({**result.to_json(), "advice": advise(result).to_json()})
+    elif html is None and (full or result.trace.kind == "scripted"):
         _print(report.audit_report(result))
+    elif html is None:
+        _lines(session_report.first_screen(result, advise(result), path))
+
+
+def _list(folder: str | None, as_json: bool) -> None:
+    from labkit.show import session_report
+
+    found = sessions.found_sessions() if folder is None else sessions.sessions_in(folder)
+    listed = sorted(sessions.list_sessions(found), key=lambda row: (row.dollars is None, -(row.dollars or 0.0)))
+    if as_json:
+        _print_json({"sessions": [row.to_json() for row in listed]})
+    else:
+        _lines(session_report.list_lines(listed))
+
+
+@app.command("compare")
+def compare_command(
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="A session.")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="A session after a change.")],
+    as_json: AsJson = False,
+) -> None:
+    """Set two sessions side by side, request for request."""
+    from labkit.show import session_report
+
+    both = sessions.Compared(audit(load(before)), audit(load(after)))
+    if as_json:
+        _print_json(both.to_json())
+    else:
+        _lines(session_report.comparison_lines(both))
+
+
+@app.command("whatif")
+def whatif_command(
+    path: Given,
+    policy: Annotated[str, typer.Option(help="A preset (article, default, none) or a JSON file.")] = "none",
+    lifetime: Annotated[str | None, typer.Option(help="Of cache entries: 5m or 1h; default: as recorded.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a recorded session would have cost under a policy or another cache lifetime."""
+    from labkit.show import session_report
+
+    if lifetime not in (None, "5m", "1h"):
+        raise InputError(f"--lifetime is {lifetime!r}: give 5m or 1h")
+    answer = whatif(load(path), load_policy(policy), lifetime=lifetime)  # type: ignore[arg-type]
+    if as_json:
+        _print_json(answer.to_json())
+    else:
+        _lines(session_report.whatif_lines(answer))
 
 
 @app.command("doctor")
@@ -81,6 +157,12 @@ def _print(renderable: Any) -> None:
     # A pipe has no width of its own; without one rich would fold tables at 80 columns.
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
     console.print(renderable)
+
+
+def _lines(lines: Sequence[str]) -> None:
+    console = Console(highlight=False)
+    for line in lines:
+        console.print(Text(line), soft_wrap=True)
 
 
 def _print_json(value: Any) -> None:

@@ -231,7 +231,7 @@ def _refusal(trace: Trace, score: float | None, reason: str) -> str:
         return f"the replay reproduces {score:.1%} of the recorded cache reads, and a what-if needs {BAR:.0%}"
     names = unpriced(replace(trace, children=()))
     if names:
-        return f"the price list does not know the model {', '.join(names)}"
+        return f"the price list does not know the model {', '.join(name[:60] for name in names)}"
     if any(r.usage is None for r in trace.requests):
         return "some requests have no recorded usage, so their prompts cannot be sized"
     return ""

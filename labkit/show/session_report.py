@@ -66,7 +66,7 @@ def first_screen(audit: Audit, advice: Advice, path: str) -> list[str]:
                 lines.append(f"  {label:<46} {dollars(spent[cause]):>12} {share(spent[cause], whole):>10}")
         if cost.main:
             part = share(cost.untouchable, cost.main)
-            lines.append(f"No context policy can touch {part} of the main thread: prefix, new tokens, output.")
+            lines.append(f"No context policy can touch {part} of the main thread (prefix, new, output).")
     else:
         written = {k: v for k, v in audit.writes_by_cause.items() if v}
         if written:
