@@ -144,3 +144,14 @@ def test_pieces_cost_almost_nothing(pieces: int, unit: str) -> None:
 def test_an_unknown_counter() -> None:
     with pytest.raises(InputError, match="unknown counter 'cl100k': use 'auto', 'o200k_base' or 'chars/4'"):
         get_counter("cl100k")
+
+
+def test_a_tokenizer_that_fails_on_a_text_is_replaced_for_that_text() -> None:
+    def overflows(text: str) -> int:
+        if "  " in text:
+            raise RuntimeError("stack overflow")
+        return 1
+
+    counter = tokens.Counter("broken", "", overflows)
+    assert counter.count("words") == 1
+    assert counter.count(" " * 9) == 3
