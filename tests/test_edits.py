@@ -35,6 +35,14 @@ def test_a_summary_stands_before_what_was_kept():
     assert [b.text for b in unedited(trace).blocks] == ["a", "b", "kept", "new"]
 
 
+def test_what_was_attached_again_after_a_summary_is_not_there_twice():
+    summary = Block("summary", "user", "S", request=2, edited="summary")
+    again = Block("text", "user", "the file again", request=2, edited="summary")
+    blocks = (text("a", 1), text("the file", 1), summary, again, text("new", 2))
+    trace = Trace("t", blocks, (Request(1), Request(2)), edits=(Edit("summary", 2, (0, 1), summary=2),))
+    assert [b.text for b in unedited(trace).blocks] == ["a", "the file", "new"]
+
+
 def test_a_summary_of_what_is_not_recorded_stays_and_is_said():
     blocks = (Block("summary", "user", "S", request=1, edited="summary"), text("new", 1))
     whole = unedited(Trace("t", blocks, (Request(1),)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from labkit.errors import InputError
+from labkit.files import data_path
 from labkit.record.formats.labkit_jsonl import save
 from labkit.record.load import load
 from labkit.record.trace import Block, Request, Trace
@@ -93,3 +95,15 @@ def test_an_unusable_path(path: str) -> None:
 def test_a_session_of_nothing_but_torn_lines(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"type": "user", "mess\n{"type"\n')
     assert "no JSON object in its first lines" in refusal(tmp_path / "a.jsonl")
+
+
+def test_a_pattern_or_a_folder_with_one_session_of_any_name(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing")
+    shutil.copy(data_path("traces", "support-40.jsonl"), tmp_path / "run.log")
+    assert load(tmp_path).name == "support-40"
+    assert load(f"{tmp_path}/*.log").name == "support-40"
+    with pytest.raises(InputError, match="holds no session"):
+        load(f"{tmp_path}/*.jsonl")
+    shutil.copy(data_path("traces", "support-40.jsonl"), tmp_path / "two.log")
+    with pytest.raises(InputError, match="holds 2 sessions"):
+        load(f"{tmp_path}/*.log")

@@ -71,7 +71,8 @@ def unedited(trace: Trace) -> Trace:
     Returns
     -------
     Trace
-        Without edits, and without the summaries they wrote; cleared results stand in full. Where
+        Without edits, without the summaries they wrote and without what was attached again after
+        one; cleared results stand in full. Where
         what a summary replaced is not in the record, a warning says so, and the summary stays: it is
         all there is of what came before.
 
@@ -86,9 +87,12 @@ def unedited(trace: Trace) -> Trace:
     """
     warnings = list(trace.warnings)
     replaced = {e.summary for e in trace.edits if e.kind == "summary" and e.summary is not None and e.blocks}
+    rewritten = {e.request for e in trace.edits if e.kind == "summary" and e.blocks}
     kept: list[int] = []
     for i, block in enumerate(trace.blocks):
-        if i in replaced:
+        # What a harness attaches again after a summary stands in the record before it, whole.
+        attached = block.edited == "summary" and block.kind != "summary" and block.request in rewritten
+        if i in replaced or attached:
             continue
         if block.kind == "summary":
             warnings.append(

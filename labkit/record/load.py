@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -73,7 +75,8 @@ def load(path: str | Path) -> Trace:
     Parameters
     ----------
     path : str or Path
-        A file, or a folder that holds exactly one session with its subagent files.
+        A file, or a folder or a pattern (``runs/*.json``) that holds exactly one session with its
+        subagent files.
 
     Returns
     -------
@@ -103,7 +106,9 @@ def load(path: str | Path) -> Trace:
         for module in FORMATS:
             if getattr(module, "FOLDERS", False) and module.matches(path):
                 return module.read(path)
-        return load(_only_session(path))
+        return load(_only_session(path, path.rglob("*")))
+    if not exists and glob.has_magic(str(path)):
+        return load(_only_session(path, map(Path, glob.iglob(str(path), recursive=True))))
     if not exists:
         raise InputError(f"{path} does not exist: give a session file{_nearby(path)}")
     if not path.is_file():
@@ -124,21 +129,28 @@ def load(path: str | Path) -> Trace:
     )
 
 
-def _only_session(folder: Path) -> Path:
+def _only_session(given: Path, files: Iterable[Path]) -> Path:
     known = " or ".join(m.NAME for m in FORMATS)
     found = [
         p
-        for p in sorted(folder.rglob("*.jsonl"))
-        if p.is_file() and "subagents" not in p.relative_to(folder).parts and any(m.matches(p) for m in FORMATS)
+        for p in sorted(files)
+        if p.is_file() and not p.name.startswith(".") and "subagents" not in p.parts and _known(p)
     ]
     # A subagent's file beside its session belongs to it.
     found = [p for p in found if not p.name.startswith("agent-")] or found
     if not found:
-        raise InputError(f"{folder} holds no session in a known format: give a .jsonl file of {known}")
+        raise InputError(f"{given} holds no session in a known format: give a file of {known}")
     if len(found) > 1:
         names = ", ".join(p.name for p in found[:3]) + (", ..." if len(found) > 3 else "")
-        raise InputError(f"{folder} holds {len(found)} sessions ({names}): give one of them")
+        raise InputError(f"{given} holds {len(found)} sessions ({names}): give one of them")
     return found[0]
+
+
+def _known(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0 and any(m.matches(path) for m in FORMATS)
+    finally:
+        forget()
 
 
 def _nearby(path: Path) -> str:

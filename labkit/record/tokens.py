@@ -17,7 +17,7 @@ from pathlib import Path
 from labkit.errors import InputError
 from labkit.files import data_path
 
-__all__ = ["Counter", "MESSAGE_OVERHEAD", "count", "get_counter"]
+__all__ = ["MESSAGE_OVERHEAD", "Counter", "count", "get_counter"]
 
 MESSAGE_OVERHEAD = 4
 """Tokens a chat format adds around each message; approximate, providers do not document it."""
