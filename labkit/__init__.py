@@ -33,6 +33,7 @@ from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace,
 from labkit.replay.audit import Audit, audit
 from labkit.replay.bill import Bill, bill
 from labkit.replay.replay import Replay, replay
+from labkit.replay.whatif import WhatIf, whatif
 
 _LAZY = {"panels": "labkit.show.panels", "plots": "labkit.show.plots"}
 _COURSE = {"check": "check", "predict": "predict", "progress": "progress", "reveal": "predict", "start": "start"}
@@ -67,6 +68,7 @@ __all__ = [
     "SummaryFailed",
     "Trace",
     "Usage",
+    "WhatIf",
     "audit",
     "bill",
     "cache_rules",
@@ -85,6 +87,7 @@ __all__ = [
     "replay",
     "save",
     "stub",
+    "whatif",
 ]
 
 

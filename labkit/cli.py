@@ -18,10 +18,10 @@ from labkit.ladder.policy import load_policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.price.prices import prices
 from labkit.record.load import load
-from labkit.replay import sessions
 from labkit.replay.advice import advise
 from labkit.replay.audit import audit
 from labkit.replay.compare import compare
+from labkit.replay.sessions import Compared, found_sessions, list_sessions, newest_session, sessions_in
 from labkit.replay.whatif import whatif
 from labkit.show import report
 
@@ -77,7 +77,7 @@ def audit_command(
         _list(path, as_json)
         return
     if path is None:
-        path = str(sessions.newest_session())
+        path = str(newest_session())
         print(f"newest session: {path}", file=sys.stderr)
     result = audit(load(path))
     if html is not None:
@@ -94,8 +94,8 @@ def audit_command(
 def _list(folder: str | None, as_json: bool) -> None:
     from labkit.show import session_report
 
-    found = sessions.found_sessions() if folder is None else sessions.sessions_in(folder)
-    listed = sorted(sessions.list_sessions(found), key=lambda row: (row.dollars is None, -(row.dollars or 0.0)))
+    found = found_sessions() if folder is None else sessions_in(folder)
+    listed = sorted(list_sessions(found), key=lambda row: (row.dollars is None, -(row.dollars or 0.0)))
     if as_json:
         _print_json({"sessions": [row.to_json() for row in listed]})
     else:
@@ -111,7 +111,7 @@ def compare_command(
     """Set two sessions side by side, request for request."""
     from labkit.show import session_report
 
-    both = sessions.Compared(audit(load(before)), audit(load(after)))
+    both = Compared(audit(load(before)), audit(load(after)))
     if as_json:
         _print_json(both.to_json())
     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from labkit.record.load import load
 from labkit.record.trace import Edit, Request, Trace, Usage
-from labkit.replay.asrun import causes, reproduce
+from labkit.replay.asrun import causes, reproduce, writes_by_cause
 
 
 def session(*usages: Usage, pauses: list[float] | None = None, edits: tuple[Edit, ...] = ()) -> Trace:
@@ -74,6 +76,46 @@ def test_requests_without_usage_are_passed_over():
     assert reproduce(Trace("none", (), (Request(1), Request(2)))).score is None
 
 
+def openai(*usages: Usage, pauses: list[float] | None = None) -> Trace:
+    trace = session(*usages, pauses=pauses)
+    return replace(trace, requests=tuple(replace(r, model="gpt-5.3-codex") for r in trace.requests))
+
+
+def test_openai_keeps_the_prompt_and_perhaps_the_answer():
+    # 10,000 rounded down to 128s is 9,984; with an answer of 500 it is 10,496
+    run = reproduce(openai(Usage(10_000, output=500), Usage(1_016, 9_984), Usage(2_000, 6_000)))
+    first, second = run.predictions
+    assert (first.low, first.high, first.cause) == (9_984, 10_496, "reproduced")
+    assert (second.low, second.high, second.cause) == (10_880, 10_880, "unexplained")
+    assert reproduce(openai(Usage(10_000, output=500), Usage(504, 10_496))).predictions[0].right
+
+
+def test_openai_entries_die_after_the_longer_lifetime():
+    usages = Usage(10_000), Usage(11_000, 0)
+    assert reproduce(openai(*usages, Usage(9, 11_008), pauses=[0, 86_500, 60])).predictions[0].cause == "expired"
+    assert reproduce(openai(*usages, Usage(9, 11_008), pauses=[0, 86_300, 60])).predictions[0].cause == "unexplained"
+
+
+def test_a_short_prompt_is_not_cached_by_openai():
+    run = reproduce(openai(Usage(1_000), Usage(1_100, 0), Usage(300, 1_024)))
+    assert [(p.low, p.high) for p in run.predictions] == [(0, 0), (1_024, 1_024)]
+
+
+def test_without_a_rule_there_is_a_reason():
+    gemini = session(Usage(100, 900), Usage(100, 950))
+    gemini = replace(gemini, requests=tuple(replace(r, model="gemini-2.5-flash") for r in gemini.requests))
+    assert "no published rule" in reproduce(gemini).reason
+    assert reproduce(session(Usage(100), Usage(200))).reason == "no cache reads or writes are recorded"
+    assert reproduce(session(Usage(3, 0, 9))).reason == "fewer than two requests have a recorded usage"
+    assert "the model is unknown" in reproduce(session(Usage(3, 9), Usage(3, 9))).reason
+
+
+def test_every_written_token_has_a_cause():
+    usages = Usage(3, 0, 9_000), Usage(3, 9_000, 400), Usage(3, 0, 9_500), Usage(3, 2_000, 0, 7_000)
+    trace = session(*usages, pauses=[0, 60, 400, 60])
+    assert writes_by_cause(trace) == {"growth": 9_400, "expired": 9_500, "edit": 0, "unexplained": 7_000}
+
+
 @pytest.fixture(scope="module")
 def real(corpus):
     """Each real Claude Code session once, children beside it."""
@@ -104,5 +146,17 @@ def test_real_rewrites_read_the_system_prompt(corpus):
 
 
 def test_most_writes_of_a_real_session_follow_a_pause(corpus):
-    written = causes(reproduce(load(corpus / "claude-code" / "entire-three-compactions.jsonl")).predictions)
+    trace = load(corpus / "claude-code" / "entire-three-compactions.jsonl")
+    assert causes(reproduce(trace).predictions)["expired"] == 1_207_360
+    written = writes_by_cause(trace)
     assert written["expired"] == 1_207_360
+    assert sum(written.values()) == 1_618_146
+
+
+def test_real_codex_sessions_are_reproduced_where_nothing_was_lost(corpus):
+    scores = {}
+    for file in sorted((corpus / "codex").glob("localpush-*.jsonl")):
+        run = reproduce(load(file))
+        scores[file.name[31:36]] = run.score
+        assert run.score is not None and run.baseline is not None and run.score >= run.baseline
+    assert list(scores.values()) == [1.0, pytest.approx(0.599, abs=0.001), 1.0]
