@@ -186,7 +186,7 @@ def ladder(
         start = load_policy(policy)
     except LabError as error:
         trouble, start = f"{error}. The panel starts with the preset default instead.", load_policy("default")
-    # At or above the largest prompt no threshold ever acts, which is also how None (never) is shown.
+    # At or above the largest prompt no threshold ever acts; None (never) is shown at the slider's end.
     never = math.ceil(max(naive.peak, 2_000) / 1_000) * 1_000
     if start.window is not None:
         never = min(never, start.window)
@@ -227,9 +227,12 @@ def ladder(
         number("compact_above", "compact above (tokens)", never, 1_000, more=True),
         replace(number("keep_recent", "keep recent (messages)", 40, 1, more=True), low=0),
     )
+    end = f"At {never:,} tokens a threshold never acts."
+    if never < naive.peak:
+        end = f"A threshold cannot be above the window of {never:,} tokens."
     note = (
         f"The same actions are replayed: what the model would have done with another context is not known. "
-        f"Prices: card {card.model}, as of {card.as_of}, without a cache. At {never:,} tokens a threshold never acts."
+        f"Prices: card {card.model}, as of {card.as_of}, without a cache. {end}"
     )
     return Setup(
         f"ladder {trace.name}",
