@@ -114,8 +114,8 @@ def compare(
     Parameters
     ----------
     trace : Trace
-        A scripted run. What a policy would have changed in a recorded session can only be said once
-        a replay reproduces what the provider billed for it; that check is not part of labkit yet.
+        A scripted run. What a policy would have changed in a recorded session can only be said where
+        a replay reproduces what the provider billed for it: :func:`labkit.whatif`.
     policy : Policy
     rules : CacheRules
     prices : Prices, optional
@@ -137,7 +137,7 @@ def compare(
     if trace.kind != "scripted":
         raise InputError(
             f"{trace.name} is a recorded session, and replay answers what-ifs on scripted runs only: "
-            "see what it cost with 'labkit audit'"
+            "ask 'labkit whatif', which first checks the replay against the record"
         )
     charged = prices or card("article")
     naive = replay(trace, Policy.nothing(), rules)
