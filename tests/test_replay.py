@@ -191,5 +191,5 @@ def test_a_trace_without_requests_cannot_be_replayed():
 
 def test_a_session_is_not_a_what_if(trace):
     session = Trace("real", trace.blocks, trace.requests, trace.prefixes, kind="session")
-    with pytest.raises(InputError, match="labkit audit"):
+    with pytest.raises(InputError, match="labkit whatif"):
         compare(session, Policy(), ARTICLE_RULES)
