@@ -18,6 +18,7 @@ from labkit.record.formats import (
     gemini_api,
     gemini_cli,
     iflow,
+    inspect_ai,
     kimi,
     labkit_jsonl,
     mini_swe_agent,
@@ -65,6 +66,7 @@ FORMATS: tuple[Format, ...] = (
     kimi,
     copilot_cli,
     opencode,
+    inspect_ai,
     aider,
 )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
+from labkit.record.blocks_from import answers
 from labkit.record.trace import Block, Edit, EditKind, Prefix, Request, Trace, TraceKind, Usage
 
 __all__ = ["Call", "Conversation", "conversation_of", "from_calls", "split_system"]
@@ -165,10 +166,13 @@ class Conversation:
         self.edits.append(Edit(kind, index, gone, summary))
 
     def trace(self, name: str, kind: TraceKind, source: str) -> Trace:
-        """The Trace of the conversation."""
+        """The Trace of the conversation; results get the tool and the arguments of their calls."""
+        blocks = list(self.blocks)
+        for result, call in answers(blocks).items():
+            blocks[result] = replace(blocks[result], tool=blocks[call].tool, args=blocks[call].args)
         return Trace(
             name=name,
-            blocks=tuple(self.blocks),
+            blocks=tuple(blocks),
             requests=tuple(self.requests),
             prefixes=tuple(self.prefixes) or (Prefix(),),
             edits=tuple(self.edits),
