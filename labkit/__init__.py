@@ -7,12 +7,11 @@ when they are first used, so that everything else runs without plotly and ipywid
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.errors import ContextOverflow, EditRefused, InputError, LabError, SummaryFailed
 from labkit.files import data_path
 from labkit.ladder.events import Event
-from labkit.ladder.llm_summary import LLMSummarizer
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.notes import NotesFile
 from labkit.ladder.policy import Policy, load_policy, presets
@@ -30,13 +29,35 @@ from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace,
 
 # The packages of these names stay importable (``from labkit.replay.replay import Row``); the
 # attribute of the top level is the function, which is what people call.
-from labkit.replay.audit import Audit, audit
 from labkit.replay.bill import Bill, bill
+from labkit.replay.decision import Decision, decide
 from labkit.replay.replay import Replay, replay
-from labkit.replay.whatif import WhatIf, whatif
 
-_LAZY = {"panels": "labkit.show.panels", "plots": "labkit.show.plots"}
-_COURSE = {"check": "check", "predict": "predict", "progress": "progress", "reveal": "predict", "start": "start"}
+if TYPE_CHECKING:
+    from labkit.course.check import check
+    from labkit.course.predict import predict, reveal
+    from labkit.course.progress import progress
+    from labkit.course.start import start
+    from labkit.ladder.llm_summary import LLMSummarizer
+    from labkit.replay.audit import Audit, audit
+    from labkit.replay.whatif import WhatIf, whatif
+    from labkit.show import panels, plots
+
+# What not every program needs is imported when it is first used; name to module, which holds it or is it.
+_LAZY = {
+    "Audit": "labkit.replay.audit",
+    "LLMSummarizer": "labkit.ladder.llm_summary",
+    "WhatIf": "labkit.replay.whatif",
+    "audit": "labkit.replay.audit",
+    "check": "labkit.course.check",
+    "panels": "labkit.show.panels",
+    "plots": "labkit.show.plots",
+    "predict": "labkit.course.predict",
+    "progress": "labkit.course.progress",
+    "reveal": "labkit.course.predict",
+    "start": "labkit.course.start",
+    "whatif": "labkit.replay.whatif",
+}
 
 __all__ = [
     "ARTICLE_RULES",
@@ -48,6 +69,7 @@ __all__ = [
     "ContextManager",
     "ContextOverflow",
     "Counter",
+    "Decision",
     "Edit",
     "EditRefused",
     "Event",
@@ -72,28 +94,35 @@ __all__ = [
     "audit",
     "bill",
     "cache_rules",
+    "check",
     "clear",
     "compact",
     "count",
     "data_path",
+    "decide",
     "get_counter",
     "line_of",
     "load",
     "load_policy",
     "measure",
+    "panels",
+    "plots",
+    "predict",
     "presets",
     "prices",
+    "progress",
     "record",
     "replay",
+    "reveal",
     "save",
+    "start",
     "stub",
     "whatif",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return import_module(_LAZY[name])
-    if name in _COURSE:
-        return getattr(import_module(f"labkit.course.{_COURSE[name]}"), name)
-    raise AttributeError(f"module 'labkit' has no attribute {name!r}")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'labkit' has no attribute {name!r}")
+    module = import_module(_LAZY[name])
+    return module if name in ("panels", "plots") else getattr(module, name)

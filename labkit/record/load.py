@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
-from labkit.record.formats import (
-    aider,
-    atif,
-    claude_code,
-    codex,
-    copilot_cli,
-    exchanges,
-    gemini_api,
-    gemini_cli,
-    iflow,
-    inspect_ai,
-    kimi,
-    labkit_jsonl,
-    mini_swe_agent,
-    opencode,
-    openhands,
-    openhands_sdk,
-    pi,
-    swe_agent,
-    tau_bench,
-)
 from labkit.record.formats.jsonl import first_object, read_text
 from labkit.record.formats.whole import forget
 from labkit.record.trace import Trace
@@ -48,27 +29,35 @@ class Format(Protocol):
         """Read it, with a warning for everything skipped or guessed."""
 
 
-FORMATS: tuple[Format, ...] = (
-    labkit_jsonl,
-    exchanges,
-    iflow,
-    claude_code,
-    codex,
-    gemini_cli,
-    gemini_api,
-    pi,
-    swe_agent,
-    mini_swe_agent,
-    tau_bench,
-    openhands,
-    openhands_sdk,
-    atif,
-    kimi,
-    copilot_cli,
-    opencode,
-    inspect_ai,
-    aider,
+# A module of labkit.record.formats each, in the order in which they are asked. They are imported when the
+# first file is read: together they take longer than the rest of the package.
+FORMATS = (
+    "labkit_jsonl",
+    "exchanges",
+    "iflow",
+    "claude_code",
+    "codex",
+    "gemini_cli",
+    "gemini_api",
+    "pi",
+    "swe_agent",
+    "mini_swe_agent",
+    "tau_bench",
+    "openhands",
+    "openhands_sdk",
+    "atif",
+    "kimi",
+    "copilot_cli",
+    "opencode",
+    "inspect_ai",
+    "aider",
 )
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """The modules of all formats."""
+    return tuple(import_module(f"labkit.record.formats.{name}") for name in FORMATS)
 
 
 def load(path: str | Path) -> Trace:
@@ -105,7 +94,7 @@ def load(path: str | Path) -> Trace:
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{str(path)!r:.200} is not a usable path ({error}): give a session file") from None
     if path.is_dir():
-        for module in FORMATS:
+        for module in formats():
             if getattr(module, "FOLDERS", False) and module.matches(path):
                 return module.read(path)
         return load(_only_session(path, path.rglob("*")))
@@ -118,7 +107,7 @@ def load(path: str | Path) -> Trace:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty: give a session with at least one line")
     try:
-        for module in FORMATS:
+        for module in formats():
             if module.matches(path):
                 return module.read(path)
     finally:
@@ -127,12 +116,12 @@ def load(path: str | Path) -> Trace:
     head = first_object(path)
     seen = "no JSON object in its first lines" if head is None else f"a first object with the keys {sorted(head)[:6]}"
     raise InputError(
-        f"{path} is not in a format labkit knows ({seen}): give a session of {' or '.join(m.NAME for m in FORMATS)}"
+        f"{path} is not in a format labkit knows ({seen}): give a session of {' or '.join(m.NAME for m in formats())}"
     )
 
 
 def _only_session(given: Path, files: Iterable[Path]) -> Path:
-    known = " or ".join(m.NAME for m in FORMATS)
+    known = " or ".join(m.NAME for m in formats())
     found = [
         p
         for p in sorted(files)
@@ -150,7 +139,7 @@ def _only_session(given: Path, files: Iterable[Path]) -> Path:
 
 def _known(path: Path) -> bool:
     try:
-        return path.stat().st_size > 0 and any(m.matches(path) for m in FORMATS)
+        return path.stat().st_size > 0 and any(m.matches(path) for m in formats())
     finally:
         forget()
 
