@@ -60,7 +60,7 @@ def test_the_first_screen_says_what_was_paid_and_why(capsys):
         "list-price equivalent, not your bill", "cache reads", "written: new in the context",
         "written again: after a pause (expired)", "written again: after an edit or compaction", "uncached input",
         "subagents and summary calls", "No context policy can touch", "peak 86,364 tokens", "21 % fixed prefix",
-        "fresh a request", "costliest results", "advice: ", "next: labkit audit",
+        "fresh a request", "costliest results", "advice: ", "next: ",
     ):  # fmt: skip
         assert words in out
     shares = [int(s) for s in re.findall(r"\$[\d.]+ +(\d+) %$", out, re.M)]

@@ -82,7 +82,9 @@ def first_screen(audit: Audit, advice: Advice, path: str) -> list[str]:
     lines += advice_lines(audit, advice)
     found = len(audit.symptoms)
     signs = f"{count(found, 'symptom')} of a lost thread; " if found else ""
-    lines.append(_fit(f"{signs}next: labkit audit --html report.html (or --full) {path}"))
+    further = f"{signs}next: labkit audit --full {path}"
+    # A path that is cut short cannot be copied, so a long one is not repeated.
+    lines.append(further if len(further) <= WIDTH else f"{signs}next: the same with --full, or --html report.html")
     return lines
 
 
@@ -119,7 +121,7 @@ def _context(audit: Audit) -> list[str]:
     billed = audit.lines_billed
     whole = sum(billed.values())
     parts = sorted((line for line in DRAWN if billed[line] > 0), key=lambda line: -billed[line])
-    shares = ", ".join(f"{STYLES[line].label} {share(billed[line], whole)}" for line in parts[:4])
+    shares = ", ".join(f"{STYLES[line].label.partition(',')[0]} {share(billed[line], whole)}" for line in parts[:3])
     return [_fit(words), _fit(f"billed input: {shares}")] if shares else [_fit(words)]
 
 
