@@ -23,11 +23,12 @@ from labkit.ladder.policy import Policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.record.trace import Trace
-from labkit.show import views
+from labkit.replay.audit import Audit
+from labkit.show import views, views_session
 from labkit.show.style import HEIGHT, Spec, template
 from labkit.show.views import Control, Setup, View
 
-__all__ = ["billed", "ladder", "mode", "results"]
+__all__ = ["billed", "ladder", "mode", "results", "session"]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -98,6 +99,21 @@ def ladder(
         As for :func:`billed`. A policy that is wrong or refused is a sentence in the panel.
     """
     return _panel(lambda: views.ladder(trace, policy, rules=rules, prices=prices))
+
+
+def session(source: Audit | Trace) -> Any:
+    """A recorded session over the clock: click one of its largest writes to see why it was written.
+
+    Parameters
+    ----------
+    source : Audit or Trace
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`; nothing but a line where no usage was recorded.
+    """
+    return _panel(lambda: views_session.session(source))
 
 
 def _panel(prepare: Any) -> Any:
@@ -194,12 +210,14 @@ class Panel:
 
         wide = {"description_width": "initial"}
         if control.choices:
-            choice = w.Dropdown(
+            kind, shape = (w.Select, {"rows": control.rows}) if control.rows else (w.Dropdown, {})
+            choice = kind(
                 options=list(control.choices.items()),
                 value=control.value,
                 description=control.label,
                 style=wide,
-                layout={"width": "220px"},
+                layout={"width": "480px" if control.rows else "220px"},
+                **shape,
             )
             choice.observe(self._moved, "value")
             self.controls[control.name] = choice

@@ -18,7 +18,9 @@ from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
+from labkit.show.options import describe_decision, describe_options, fig_options
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
+from labkit.show.timeline import describe_session, fig_session
 from labkit.show.words import (
     Growth,
     describe_audit,
@@ -33,14 +35,19 @@ from labkit.show.words import (
 __all__ = [
     "describe_audit",
     "describe_billed",
+    "describe_decision",
     "describe_ladder",
     "describe_lines",
+    "describe_options",
     "describe_results",
+    "describe_session",
     "fig_audit",
     "fig_billed",
     "fig_ladder",
     "fig_lines",
+    "fig_options",
     "fig_results",
+    "fig_session",
 ]
 
 

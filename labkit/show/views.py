@@ -46,6 +46,8 @@ class Control:
         Of a choice: what people read, and the value it stands for.
     more : bool
         Whether it stands under "more".
+    rows : int
+        Of a choice: so many stand below each other, to be clicked; 0 for a menu.
     """
 
     name: str
@@ -54,8 +56,9 @@ class Control:
     low: int = 0
     high: int = 0
     step: int = 1
-    choices: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, Any] = field(default_factory=dict)
     more: bool = False
+    rows: int = 0
 
 
 @dataclass(frozen=True)
