@@ -75,6 +75,8 @@ def _add(part: dict[str, Any], delta: dict[str, Any], inputs: dict[int, str], in
         inputs[index] = inputs.get(index, "") + delta["partial_json"]
     elif kind == "signature_delta":
         part["signature"] = delta["signature"]
+    elif kind == "compaction_delta":
+        part["content"] = (part.get("content") or "") + (delta.get("content") or "")
     elif kind in ("text_delta", "thinking_delta"):
         name = "text" if kind == "text_delta" else "thinking"
         part[name] = (part.get(name) or "") + delta[name]
