@@ -50,6 +50,7 @@ FORMATS = (
     "copilot_cli",
     "opencode",
     "inspect_ai",
+    "anthropic_api",
     "aider",
 )
 
