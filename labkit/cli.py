@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +18,12 @@ from labkit.ladder.policy import load_policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.price.prices import prices
 from labkit.record.load import load
+from labkit.record.sizes import Sizes
+from labkit.record.trace import Trace
 from labkit.replay.advice import advise
 from labkit.replay.audit import audit
 from labkit.replay.compare import compare
+from labkit.replay.replay import replay
 from labkit.replay.sessions import Compared, found_sessions, list_sessions, newest_session, sessions_in
 from labkit.replay.whatif import whatif
 from labkit.show import report
@@ -135,6 +138,34 @@ def whatif_command(
         _print_json(answer.to_json())
     else:
         _lines(session_report.whatif_lines(answer))
+
+
+@app.command("redact")
+def redact_command(
+    path: Given,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Where the copy goes; it must not exist.")],
+) -> None:
+    """Copy a session with pseudonyms for its words, and print what was kept; sizes and bills stay equal."""
+    from labkit.record.redact import redact
+
+    done = redact(path, out, also=REHEARSED)
+    for file in done.files:
+        print(f"wrote {file}")
+    print(
+        f"kept as they are: {len(done.ids)} ids and times, the numbers of the format, and these {len(done.kept)} words:"
+    )
+    print(" ".join(json.dumps(word, ensure_ascii=False) if " " in word else word for word in done.kept))
+    for sentence in done.differs:
+        print(f"differs: {sentence}", file=sys.stderr)
+    print("Equal words have equal pseudonyms, so common ones can be guessed: read the copy before you send it.")
+
+
+def _rehearsed(name: str) -> Callable[[Trace, Sizes], object]:
+    return lambda trace, sizes: replay(trace, load_policy(name), sizes=sizes).rows if trace.kind == "scripted" else None
+
+
+REHEARSED = tuple(map(_rehearsed, ("article", "default")))
+"""Replays that a redacted run must give like its original."""
 
 
 @app.command("doctor")

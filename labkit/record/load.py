@@ -12,6 +12,7 @@ from typing import Protocol
 from labkit.errors import InputError
 from labkit.record.formats.jsonl import first_object, read_text
 from labkit.record.formats.whole import forget
+from labkit.record.sidecar import attach
 from labkit.record.trace import Trace
 
 __all__ = ["load"]
@@ -50,7 +51,10 @@ FORMATS = (
     "copilot_cli",
     "opencode",
     "inspect_ai",
+    "langfuse",
+    "otel",
     "anthropic_api",
+    "openai_chat",
     "aider",
 )
 
@@ -97,7 +101,7 @@ def load(path: str | Path) -> Trace:
     if path.is_dir():
         for module in formats():
             if getattr(module, "FOLDERS", False) and module.matches(path):
-                return module.read(path)
+                return attach(module.read(path), path)
         return load(_only_session(path, path.rglob("*")))
     if not exists and glob.has_magic(str(path)):
         return load(_only_session(path, map(Path, glob.iglob(str(path), recursive=True))))
@@ -110,7 +114,7 @@ def load(path: str | Path) -> Trace:
     try:
         for module in formats():
             if module.matches(path):
-                return module.read(path)
+                return attach(module.read(path), path)
     finally:
         forget()
     read_text(path)  # a binary file has a sentence of its own

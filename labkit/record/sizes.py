@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from labkit.record.sidecar import with_counts
 from labkit.record.tokens import MESSAGE_OVERHEAD, Counter, get_counter
 from labkit.record.trace import Prefix, Trace
 
@@ -97,7 +98,7 @@ def measure(trace: Trace, counter: Counter | None = None, scale: float = 1.0) ->
     >>> sizes.blocks, sizes.system
     ((6,), (7,))
     """
-    counter = counter or get_counter()
+    counter = with_counts(counter or get_counter(), trace.counts)
     kept = _measured.setdefault(trace, {})
     key = (counter.name, scale)
     if key not in kept:

@@ -6,7 +6,7 @@ lives in :class:`labkit.record.sizes.Sizes`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -239,6 +239,9 @@ class Trace:
         The format it was read from, and the file.
     warnings : tuple of str
         What the reader had to skip or guess, one sentence each.
+    counts : mapping
+        For a redacted session: tokens of the original texts by name of the counter and digest, from the
+        file beside it.
 
     Notes
     -----
@@ -257,6 +260,7 @@ class Trace:
     kind: TraceKind = "session"
     source: str = ""
     warnings: tuple[str, ...] = field(default=())
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
 
     def new_blocks(self) -> Iterator[tuple[Request, range]]:
         """Yield each request with the positions of the blocks that are new in it.
