@@ -71,6 +71,9 @@ def conversation_of(call: Call, known: Sequence[Conversation]) -> Conversation |
         return mine[-1] if mine else None
     keys = [_key(b) for b in call.asked]
     for conversation in reversed(mine):
+        if conversation.answered_by(call.asked):
+            return conversation
+    for conversation in reversed(mine):
         if keys and conversation.context and keys[0] == conversation.context[0][0]:
             return conversation
     for conversation in reversed(mine):
@@ -99,7 +102,9 @@ class Conversation:
         """Take the next call; returns whether its prompt begins with the whole previous one."""
         index = len(self.requests) + 1
         goes_on = True
-        if call.asked is not None:
+        if call.asked is not None and self.answered_by(call.asked):
+            self._append(call.asked, index)  # the provider keeps what was said before
+        elif call.asked is not None:
             shared = self._shared(call.asked)
             goes_on = shared == len(self.context)
             self._merge(call.asked, shared, index)
@@ -115,6 +120,11 @@ class Conversation:
         """Take what the record holds at the end; what follows the last answer is added."""
         if self._shared(said) == len(self.context):
             self._append(said[len(self.context) :], len(self.requests) + 1)
+
+    def answered_by(self, said: list[Block]) -> bool:
+        """Whether a prompt holds only what is new: it begins with results of the last answer's calls."""
+        wanted = {b.call_id for b in self.blocks[self.answer :] if b.kind == "call"} - {None}
+        return bool(said) and said[0].kind == "result" and said[0].call_id in wanted
 
     def _shared(self, said: list[Block]) -> int:
         shared = 0

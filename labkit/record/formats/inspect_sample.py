@@ -9,6 +9,7 @@ from labkit.record.formats.chat import chat_blocks
 from labkit.record.formats.claude_code_content import usage_of
 from labkit.record.formats.common import as_dict, as_list, as_text, json_text, timestamp, tokens
 from labkit.record.formats.conversations import Call, from_calls, split_system
+from labkit.record.formats.usage import disjoint
 from labkit.record.trace import Block, Prefix, Trace, Usage
 
 __all__ = ["sample_trace", "usage_from"]
@@ -46,17 +47,16 @@ def usage_from(raw: Any, model: str | None, response: dict[str, Any]) -> Usage |
     given = as_dict(raw)
     asked, output = tokens(given.get("input_tokens")), tokens(given.get("output_tokens"))
     read, written = tokens(given.get("input_tokens_cache_read")), tokens(given.get("input_tokens_cache_write"))
-    total = tokens(given.get("total_tokens"))
-    if total in (asked + output, asked + output + read + written):
-        apart = total != asked + output
-    else:
-        apart = (model or "").startswith(("anthropic/", "bedrock/anthropic"))
-    if not apart and read + written <= asked:
-        asked -= read + written
     own = usage_of(response)
-    hour = min(own.cache_write_1h, written) if own else 0
-    usage = Usage(asked, read, written - hour, hour, output)
-    return usage if usage.total_input + usage.output else None
+    return disjoint(
+        asked,
+        output,
+        read,
+        written,
+        total=tokens(given.get("total_tokens")),
+        apart=(model or "").startswith(("anthropic/", "bedrock/anthropic")),
+        hour=own.cache_write_1h if own else 0,
+    )
 
 
 def sample_trace(sample: dict[str, Any], source: str, totals: dict[str, Any]) -> Trace:
@@ -191,7 +191,7 @@ def _walk(
     events: list[Any], spans: dict[str, tuple[str, int]], group: str, depth: int
 ) -> list[tuple[dict[str, Any], str, int]]:
     """All events in order, those inside a tool's event too, each with its caller and how deep that stands."""
-    found = []
+    found: list[tuple[dict[str, Any], str, int]] = []
     for event in events:
         event = as_dict(event)
         kind = event.get("event")
