@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from labkit.course import exercises_00, exercises_01, exercises_02
+from labkit.course import exercises_00, exercises_01, exercises_02, exercises_08
 from labkit.course.exercise import Exercise
 
 __all__ = ["exercises"]
@@ -19,5 +19,5 @@ def exercises() -> dict[str, Exercise]:
     >>> [i for i, e in exercises().items() if not e.extra][:4]
     ['00.1', '00.2', '01.1', '01.2']
     """
-    found: tuple[Exercise, ...] = (*exercises_00.EXERCISES, *exercises_01.EXERCISES, *exercises_02.EXERCISES)
-    return {e.id: e for e in found}
+    modules = (exercises_00, exercises_01, exercises_02, exercises_08)
+    return {e.id: e for module in modules for e in module.EXERCISES}

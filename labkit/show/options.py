@@ -33,7 +33,7 @@ def fig_options(options: Mapping[str, WhatIf]) -> go.Figure:
         xs += [low, high, None]
         lines += [y, y, None]
     sure = [n for n in names if not options[n].refused and _saves(options[n])[0] > 0]
-    title = f"{len(sure)} of {len(names)} settings {'is' if len(sure) == 1 else 'are'} sure to save"
+    title = f"{len(sure)} of {len(names)} what-ifs {'is' if len(sure) == 1 else 'are'} sure to save"
     hovers = [f"{dollars(low)} to {dollars(high)}" for _, (low, _, high) in given]
     traces: list[dict[str, Any]] = [
         {
