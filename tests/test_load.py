@@ -81,7 +81,7 @@ def test_a_binary_file(tmp_path: Path) -> None:
     assert "is a binary file" in refusal(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize("content", ["hello\n", json.dumps({"resourceSpans": []}), "[]", "{"])
+@pytest.mark.parametrize("content", ["hello\n", json.dumps({"rows": []}), "[]", "{"])
 def test_another_format(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.jsonl").write_text(content)
     assert "is not in a format labkit knows" in refusal(tmp_path / "a.jsonl")
