@@ -52,6 +52,7 @@ FORMATS = (
     "opencode",
     "inspect_ai",
     "langfuse",
+    "langsmith",
     "otel",
     "anthropic_api",
     "openai_chat",

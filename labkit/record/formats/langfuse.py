@@ -12,7 +12,7 @@ from labkit.record.formats.jsonl import first_object, read_lines
 from labkit.record.formats.span_attributes import count, with_attributes
 from labkit.record.formats.span_messages import opened
 from labkit.record.formats.spans import Span, runs_of
-from labkit.record.formats.usage import disjoint
+from labkit.record.formats.usage import disjoint, usage_metadata
 from labkit.record.formats.whole import whole_json
 from labkit.record.trace import Quality, Trace, Usage
 
@@ -93,7 +93,7 @@ def _span(raw: dict[str, Any], session: str) -> Span:
         name=as_text(raw.get("name")) or raw["type"],
         start=timestamp(raw.get("startTime")),
         session=session,
-        usage=usage or _answered_usage(answer),
+        usage=usage or usage_metadata(as_dict(answer).get("usage_metadata")),
         model=as_text(raw.get("model")) or as_text(raw.get("providedModelName")),
     )
     span = with_attributes(place, attributes, given=given, answer=answer)
@@ -138,16 +138,3 @@ def _usage(given: dict[str, Any]) -> Usage | None:
 
 def _sum(given: dict[str, Any], keys: tuple[str, ...]) -> int:
     return next((n for key in keys if (n := count(given.get(key)))), 0)
-
-
-def _answered_usage(answer: Any) -> Usage | None:
-    """Usage that stands in the answer itself, as in LangChain's messages."""
-    given = as_dict(as_dict(answer).get("usage_metadata"))
-    details = as_dict(given.get("input_token_details"))
-    return disjoint(
-        count(given.get("input_tokens")),
-        count(given.get("output_tokens")),
-        count(details.get("cache_read")),
-        count(details.get("cache_creation")),
-        total=count(given.get("total_tokens")),
-    )

@@ -104,7 +104,17 @@ def _take_object(value: dict[str, Any], speaker: str, found: Said, depth: int) -
             found.system += [text for m in inner.messages for b in chat_blocks(m) if (text := b.text)]
     if "role" not in value and not _is_part(value):
         found.tools += as_list(opened(value.get("tools"))) or as_list(config.get("tools"))
-        for key in ("messages", "contents", "choices", "generations", "output", "input", "prompt", "candidates"):
+        for key in (
+            "messages",
+            "contents",
+            "choices",
+            "generations",
+            "output",
+            "input",
+            "prompt",
+            "prompts",
+            "candidates",
+        ):
             if value.get(key):
                 _take(opened(value[key]), speaker, found, depth + 1)
                 return
@@ -173,6 +183,8 @@ def _kind(part: Any) -> str:
 
 def _is_part(value: dict[str, Any]) -> bool:
     """Whether an object without a role is an item of its own, and no envelope around messages."""
+    if isinstance(value.get("message"), dict):
+        return False
     return "toolCallId" in value or "functionCall" in value or _kind(value) not in ("", "LLMResult", "response")
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from labkit.record.formats.common import as_dict, tokens
 from labkit.record.trace import Usage
 
-__all__ = ["disjoint"]
+__all__ = ["disjoint", "usage_metadata"]
 
 
 def disjoint(
@@ -37,3 +40,25 @@ def disjoint(
     hour = min(hour, written)
     usage = Usage(asked, read, written - hour, hour, output)
     return usage if usage.total_input + usage.output else None
+
+
+def usage_metadata(raw: Any) -> Usage | None:
+    """Usage in LangChain's words: what was cached is part of the input, as its documentation says.
+
+    Examples
+    --------
+    >>> usage_metadata({"input_tokens": 90, "output_tokens": 4, "input_token_details": {"cache_read": 60}}).uncached
+    30
+    """
+    given = as_dict(raw)
+    details = as_dict(given.get("input_token_details"))
+    hour = tokens(details.get("ephemeral_1h_input_tokens"))
+    minutes = tokens(details.get("ephemeral_5m_input_tokens"))
+    return disjoint(
+        tokens(given.get("input_tokens")),
+        tokens(given.get("output_tokens")),
+        tokens(details.get("cache_read")),
+        tokens(details.get("cache_creation")) or hour + minutes,
+        total=tokens(given.get("total_tokens")),
+        hour=hour,
+    )
