@@ -135,10 +135,11 @@ def read(path: Path) -> Trace:
         child with its own usage; the usage of a request is what its own prompt took.
     """
     entries, warnings = entries_of(path)
-    if _is_history(entries):
-        entries = [{"messages": entries, "system": ""}]
     traffic = Traffic()
     reader = _Reader(traffic, name_of(path))
+    if _is_history(entries):
+        traffic.history(list(map(_blocks, entries)))
+        entries = []
     for pair in pairs(entries, _API, warnings):
         reader.add(pair)
     refuse_empty(traffic, path, NAME)

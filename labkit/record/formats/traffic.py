@@ -76,6 +76,7 @@ class _Thread:
     blind: int = 0
     unrecorded: int = 0
     changed: int = 0
+    thoughts: int = 0
     lost: int = 0
     cleared: set[int] = field(default_factory=set)
 
@@ -136,7 +137,10 @@ class _Thread:
         while shared < min(len(flat), len(self.context)) and flat[shared] == self.context[shared][0]:
             shared += 1
         if shared < len(self.context):
-            self.settle()
+            answered = self.open.answered if self.open is not None else ()
+            sent = [b for b in answered if b.kind != "thinking" or _key(b) in flat]
+            self.thoughts += len(sent) < len(answered)
+            self.settle(sent)
             self._merge(messages)
             return
         rest = _after(messages, shared)
@@ -152,6 +156,11 @@ class _Thread:
         if given and [key for key, _ in flat[: len(given)]] == given:
             self.settle([b for _, b in flat[: len(given)]])
             return _after(rest, len(given))
+        said = [key for key in given if key[0] != "thinking"]
+        if said and said != given and [key for key, _ in flat[: len(said)]] == said:
+            self.thoughts += 1
+            self.settle([b for _, b in flat[: len(said)]])
+            return _after(rest, len(said))
         if rest and rest[0][0][1].role == "assistant":
             self.changed += bool(given)
             self.settle([b for _, b in rest[0]])
@@ -209,6 +218,7 @@ class _Thread:
             (self.blind, "answers are recorded without what was sent: the trace holds the model's side of them"),
             (self.unrecorded, "answers are known only from later requests: they have no usage and no time"),
             (self.changed, "answers were sent back in another form; that form is kept"),
+            (self.thoughts, "answers were sent back without their thoughts, which are left out"),
             (self.lost, "results were cleared by the provider that are not in the record; not applied"),
         ]
         return replace(trace, warnings=(*trace.warnings, *(f"{n} {what}" for n, what in remarks if n)))
@@ -264,6 +274,19 @@ class Traffic:
         thread = self._thread_of(exchange)
         thread.last = self._count
         thread.add(exchange)
+
+    def history(self, messages: Sequence[Message], prefix: Prefix | None = None) -> None:
+        """Take a conversation by itself: each of the model's messages was an answer without recorded usage."""
+        self._count += 1
+        self._threads.append(_Thread(self._count, self._count))
+        run = self._threads[-1].run
+        if prefix is not None:
+            run.prefix(prefix.system, prefix.tools)
+        for blocks in messages:
+            if any(b.role == "assistant" for b in blocks):
+                run.respond(blocks)
+            else:
+                run.say(blocks)
 
     def _thread_of(self, exchange: Exchange) -> _Thread:
         if self._threads and (exchange.asked is None or exchange.more):
