@@ -48,7 +48,7 @@ _LONG = re.compile(r"[A-Za-z0-9]{17,}")
 _DATA_URL = re.compile(r"data:([\w.+/-]{1,40});base64,([A-Za-z0-9+/=_-]*)")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<colon>\s*:)?|-?\d[\d.eE+-]*')
 _SEALED = {"signature", "thoughtSignature", "thought_signature", "encrypted_content", "reasoning_opaque"}
-_MODELS = {"model", "modelID", "modelId", "model_id", "model_name", "modelName", "modelVersion", "model_slug"}
+_MODELS = {"model", "modelID", "modelId", "model_id", "model_name", "modelName", "modelVersion", "llm"}
 _TOOLS = {"tool", "tool_name", "toolName", "function_name"}
 _BESIDE_A_TOOL = {
     "input", "args", "arguments", "parameters", "input_schema", "inputSchema", "call_id", "tool_call_id",
@@ -334,12 +334,19 @@ def _counted(original: Trace, redacted: Trace, also: Sequence[Rehearsal]) -> tup
 def _pair(original: Trace, redacted: Trace, counter: Counter, known: dict[str, int]) -> Iterator[str]:
     where = original.name
     shapes = [
-        ([(b.kind, b.role, b.request, b.message, b.tool, b.edited) for b in t.blocks], t.requests, len(t.prefixes))
+        (
+            [(b.kind, b.role, b.request, b.message, b.tool, b.edited) for b in t.blocks],
+            [replace(r, id=None, model=None) for r in t.requests],
+            len(t.prefixes),
+        )
         for t in (original, redacted)
     ]
     if shapes[0] != shapes[1]:
         yield f"{where} reads differently once redacted: its blocks or requests are not those of the original"
         return
+    renamed = sum(r.model != s.model for r, s in zip(original.requests, redacted.requests, strict=True))
+    if renamed:
+        yield f"{renamed} requests of {where} have a pseudonym for their model, which has no price"
     texts = [(b.text, c.text) for b, c in zip(original.blocks, redacted.blocks, strict=True) if b.kind != "image"]
     texts += [(e.stub, f.stub) for e, f in zip(original.edits, redacted.edits, strict=False)]
     for p, q in zip(original.prefixes, redacted.prefixes, strict=True):
