@@ -51,6 +51,8 @@ function render({ model, el }) {
     for (const [kind, text] of Object.entries(model.get("labels")))
       for (const handle of panel.querySelectorAll(`.labkit-slider-${kind} .noUi-handle`))
         if (handle.getAttribute("aria-label") !== text) handle.setAttribute("aria-label", text);
+    // JupyterLab takes the arrow keys for its cells unless a list asks it not to.
+    for (const list of panel.querySelectorAll("select")) list.setAttribute("data-lm-suppress-shortcuts", "true");
     for (const words of panel.querySelectorAll(".labkit-words:not([role])")) {
       words.setAttribute("role", "status");
       words.setAttribute("aria-live", "polite");
