@@ -152,7 +152,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(status, {"type": "error", "error": {"type": "api_error", "message": f"status {status}"}})
             return
         try:
-            answer = {"/v1/messages": self._messages, "/v1/chat/completions": self._chat, "/v1/responses": self._items}
+            answer = {
+                "/v1/messages": self._messages,
+                "/v1/messages/count_tokens": self._count_messages,
+                "/v1/chat/completions": self._chat,
+                "/v1/responses": self._items,
+                "/v1/responses/input_tokens": self._count_items,
+            }
             answer[self.path.split("?")[0]](request)
         except Refused as error:
             kind = {"type": "invalid_request_error", "message": str(error)}
@@ -199,6 +205,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._events(anthropic_events(message), named=True)
         else:
             self._json(200, message)
+
+    def _count_messages(self, request: Json) -> None:
+        """A token a word, and 8 for each message."""
+        check_anthropic({"max_tokens": 1, **request})
+        said = [message["content"] for message in request["messages"]]
+        if not all(text.strip() for text in said):
+            raise Refused("messages: text content blocks must be non-empty")
+        self._json(200, {"input_tokens": sum(8 + len(text.split()) for text in said)})
+
+    def _count_items(self, request: Json) -> None:
+        """A token a word, and 5 for the request."""
+        self._json(200, {"object": "response.input_tokens", "input_tokens": 5 + len(request["input"].split())})
 
     def _chat(self, request: Json) -> None:
         check_chat(request)
