@@ -108,7 +108,7 @@ def describe_options(options: Mapping[str, WhatIf]) -> str:
             lines.append(f"{plain(name, 29):<30}no what-if: {plain(answer.refused, 160)}")
             continue
         # Two ways to the same sum differ by a last bit, which is no saving.
-        three = "".join(f"{dollars(round(v, 6) or 0.0):>9}" for v in _saves(answer))
+        three = "".join(f"{dollars(v):>9}" for v in _saves(answer))
         uses = f"{answer.uses_low:,} to {answer.uses_high:,}" if answer.events else "0"
         lines.append(f"{plain(name, 29):<30}{three}{answer.unread:>8,}{uses:>12}")
     first = next(iter(options.values()), None)

@@ -38,6 +38,7 @@ def dollars(amount: float) -> str:
     >>> dollars(12.5), dollars(0.0031), dollars(-0.5), dollars(0)
     ('$12.50', '$0.0031', '-$0.50', '$0.00')
     """
+    amount = round(amount, 4)  # a sum of floats that should be 0 may miss it by a hair
     sign = "-" if amount < 0 else ""
     return f"{sign}${abs(amount):,.2f}" if abs(amount) >= 0.01 or amount == 0 else f"{sign}${abs(amount):.4f}"
 
