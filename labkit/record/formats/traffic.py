@@ -111,6 +111,13 @@ class _Thread:
         first = len(self.run.blocks)
         self.run.respond(answer, start=exchange.start, model=exchange.model, usage=exchange.usage, id=exchange.id)
         self.context += self._since(first)
+        at = next((n for n in range(len(self.context) - 1, -1, -1) if self.context[n][0][0] == "summary"), 0)
+        if at and (exchange.more or exchange.asked is None) and self.context[at][1] >= first:
+            # The provider keeps the context, so it is the one to replace it.
+            self.run.remove(
+                "summary", [p for _, p in self.context[:at]], summary=self.context[at][1], trigger="provider"
+            )
+            self.context = self.context[at:]
 
     def _since(self, first: int) -> list[tuple[Key, int]]:
         """What was placed from a position on: less than was given, where a call is answered twice."""
@@ -195,6 +202,8 @@ class _Thread:
             gone, come = old[a:b], new[c:d]
             if step == "equal":
                 self.context += gone
+            elif step == "delete" and b < len(old) and old[b][0][0] == "summary":
+                self.run.remove("summary", [p for _, p in gone], summary=old[b][1])
             elif _rewritten(gone, come):
                 for (_, position), (key, block, _) in zip(gone, come, strict=True):
                     self.run.remove("clear", [position], stub=block.text)
