@@ -56,6 +56,7 @@ FORMATS = (
     "otel",
     "anthropic_api",
     "openai_chat",
+    "openai_responses",
     "aider",
 )
 
