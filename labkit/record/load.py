@@ -53,10 +53,11 @@ FORMATS = (
     "inspect_ai",
     "langfuse",
     "langsmith",
+    "openclaw_telemetry",
     "otel",
     "anthropic_api",
-    "openai_chat",
     "openai_responses",
+    "openai_chat",
     "aider",
 )
 
