@@ -55,6 +55,7 @@ FORMATS = (
     "langsmith",
     "openclaw_telemetry",
     "otel",
+    "langchain",
     "anthropic_api",
     "openai_responses",
     "openai_chat",
