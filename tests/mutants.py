@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from labkit.errors import LabError
 from labkit.record.load import load
 from labkit.record.trace import Trace
-from labkit.replay.audit import audit
+from labkit.replay.audit import Audit, audit
 
 __all__ = ["mutants", "read_damaged", "sound"]
 
@@ -115,8 +115,8 @@ def read_damaged(path: Path, data: bytes) -> Trace | None:
     return trace
 
 
-def sound(trace: Trace) -> None:
-    """What every Trace promises, and its children too."""
+def sound(trace: Trace) -> Audit:
+    """What every Trace promises, and its children too; returns the audit it was judged by."""
     assert [r.index for r in trace.requests] == list(range(1, len(trace.requests) + 1))
     steps = [b.request for b in trace.blocks]
     assert steps == sorted(steps)
@@ -124,8 +124,10 @@ def sound(trace: Trace) -> None:
         assert all(0 <= p < len(trace.blocks) for p in edit.blocks)
         assert 1 <= edit.request <= len(trace.requests) + 1
         assert edit.summary is None or trace.blocks[edit.summary].kind == "summary"
-    for row in audit(trace).rows:
+    report = audit(trace)
+    for row in report.rows:
         assert sum(row.lines.values()) == row.total
     assert all(isinstance(w, str) and "\n" not in w for w in trace.warnings)
     for child in trace.children:
         sound(child)
+    return report
