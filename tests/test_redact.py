@@ -217,6 +217,29 @@ def test_pseudonyms_are_one_to_one_and_new():
     assert "Stripe" not in names.word("StripeError")
 
 
+def test_a_line_of_two_values_and_a_torn_one_read_as_before(tmp_path):
+    lines = SAMPLE.read_text(encoding="utf-8").split("\n")
+    lines[3] += lines[4]
+    lines[4] = lines[6][:300]
+    given = tmp_path / "torn.jsonl"
+    given.write_text("\n".join(lines), encoding="utf-8")
+    done = redact(given, tmp_path / "out.jsonl")
+    before, after = load(given), load(tmp_path / "out.jsonl")
+    assert done.differs == ()
+    assert measure(before).blocks == measure(after).blocks
+    assert [w.split(":")[0] for w in before.warnings] == [w.split(":")[0] for w in after.warnings]
+    assert "2 values on one line" in after.warnings[0]
+
+
+def test_a_tool_with_a_strange_name_is_said_and_sizes_stay(tmp_path):
+    given = tmp_path / "strange.jsonl"
+    given.write_text(SAMPLE.read_text(encoding="utf-8").replace('"name":"TodoWrite"', '"name":"to do: Erika"'))
+    done = redact(given, tmp_path / "out.jsonl")
+    assert [sentence.partition(" of ")[0] for sentence in done.differs] == ["8 calls and results"]
+    assert measure(load(given)).blocks == measure(load(tmp_path / "out.jsonl")).blocks
+    assert "Erika" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
 def test_known_words_are_words_of_formats():
     assert {"cache_creation_input_tokens", "parentUuid", "tool_use_id"} <= known_words()
     assert not any(len(word) > 80 or "\n" in word for word in known_words())

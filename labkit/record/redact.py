@@ -15,8 +15,8 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,9 @@ from labkit.record import formats
 from labkit.record.formats.claude_code_content import _pixels
 from labkit.record.formats.jsonl import first_objects, forget_head, read_text
 from labkit.record.load import load
+from labkit.record.redact_counts import Rehearsal, counted
 from labkit.record.redact_words import WORD, Pseudonyms
-from labkit.record.sidecar import digest, sidecar_path, write_sidecar
-from labkit.record.sizes import Sizes, measure
-from labkit.record.tokens import CHARS, Counter, get_counter
-from labkit.record.trace import Trace
+from labkit.record.sidecar import sidecar_path, write_sidecar
 
 __all__ = ["Redacted", "known_words", "redact"]
 
@@ -47,6 +45,7 @@ _MODEL = re.compile(r"[\w./:@\[\]-]{1,80}")
 _LONG = re.compile(r"[A-Za-z0-9]{17,}")
 _DATA_URL = re.compile(r"data:([\w.+/-]{1,40});base64,([A-Za-z0-9+/=_-]*)")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<colon>\s*:)?|-?\d[\d.eE+-]*')
+_decoder = json.JSONDecoder()
 _SEALED = {"signature", "thoughtSignature", "thought_signature", "encrypted_content", "reasoning_opaque"}
 _MODELS = {"model", "modelID", "modelId", "model_id", "model_name", "modelName", "modelVersion", "llm"}
 _TOOLS = {"tool", "tool_name", "toolName", "function_name"}
@@ -57,9 +56,6 @@ _BESIDE_A_TOOL = {
 _ARGUMENTS = {"input", "args", "arguments", "parameters", "input_schema", "inputSchema", "toolUseResult"}
 _MEDIA_KEYS = {"media_type", "mimeType", "mime_type"}
 _AGENTS = {"agentId", "agent_id"}
-
-Rehearsal = Callable[[Trace, Sizes], object]
-Found = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ def redact(given: str | Path, out: str | Path, *, key: bytes | None = None, also
     work = _Redaction(Pseudonyms(_words(texts.values()), key))
     for path, to in pairs:
         atomic_write(to, work.file(texts[path]))
-    differs, counts = _counted(original, load(target), also)
+    differs, counts = counted(original, load(target), also)
     write_sidecar(target, counts)
     skipped = _unread(source, {p for p, _ in pairs})
     return Redacted(
@@ -207,13 +203,21 @@ class _Redaction:
             return "".join(self._line(line) for line in re.split(r"(?<=\n)", text))
 
     def _line(self, line: str) -> str:
-        bare = line.strip("\r\n \t\0")
-        if not bare:
-            return line
-        try:
-            return self._dump(self._value(json.loads(bare), None, {}, False)) + "\n"
-        except (ValueError, RecursionError):
-            return self.names.text(line, self._known)
+        """A line of JSON values; what does not parse, as after a crash, is redacted as text."""
+        done: list[str] = []
+        at = 0
+        while at < len(line):
+            if line[at] in "\r\n \t\0,":
+                done.append(line[at])
+                at += 1
+                continue
+            try:
+                value, after = _decoder.raw_decode(line, at)
+                done.append(self._dump(self._value(value, None, {}, False)))
+            except (ValueError, RecursionError):
+                return "".join(done) + self.names.text(line[at:], self._known)
+            at = after
+        return "".join(done)
 
     @staticmethod
     def _dump(value: Any) -> str:
@@ -315,84 +319,3 @@ def _blank(data: str) -> str:
         return ""
     header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"".join(n.to_bytes(4, "big") for n in size) + b"\x08\0\0\0\0"
     return base64.b64encode(header).decode()
-
-
-def _counted(original: Trace, redacted: Trace, also: Sequence[Rehearsal]) -> tuple[list[str], Found]:
-    """Counts of the original's texts under the pseudonyms, for the counter in use and the plain one."""
-    counts: Found = {}
-    differs: list[str] = []
-    for counter in {c.name: c for c in (get_counter(), CHARS)}.values():
-        known = counts.setdefault(counter.name, {})
-        found = [*_pair(original, redacted, counter, known)]
-        for number, task in enumerate(also if not found else ()):
-            # Sizes are kept by the name of their counter, so each rehearsal has counters of its own.
-            found += _rehearse(task, original, redacted, replace(counter, name=f"{counter.name}, {number}"), known)
-        differs += [sentence for sentence in found if sentence not in differs]
-    return differs, counts
-
-
-def _pair(original: Trace, redacted: Trace, counter: Counter, known: dict[str, int]) -> Iterator[str]:
-    where = original.name
-    shapes = [
-        (
-            [(b.kind, b.role, b.request, b.message, b.tool, b.edited) for b in t.blocks],
-            [replace(r, id=None, model=None) for r in t.requests],
-            len(t.prefixes),
-        )
-        for t in (original, redacted)
-    ]
-    if shapes[0] != shapes[1]:
-        yield f"{where} reads differently once redacted: its blocks or requests are not those of the original"
-        return
-    renamed = sum(r.model != s.model for r, s in zip(original.requests, redacted.requests, strict=True))
-    if renamed:
-        yield f"{renamed} requests of {where} have a pseudonym for their model, which has no price"
-    texts = [(b.text, c.text) for b, c in zip(original.blocks, redacted.blocks, strict=True) if b.kind != "image"]
-    texts += [(e.stub, f.stub) for e, f in zip(original.edits, redacted.edits, strict=False)]
-    for p, q in zip(original.prefixes, redacted.prefixes, strict=True):
-        texts += [(p.system or "", q.system or ""), (p.tools or "", q.tools or "")]
-    clashes = 0
-    for before, after in texts:
-        tokens = counter.count(before)
-        clashes += known.setdefault(digest(after), tokens) != tokens
-    if clashes:
-        yield f"{clashes} texts of {where} have the same pseudonym as another of another size"
-    if len(original.children) != len(redacted.children):
-        yield f"{where} has {len(redacted.children)} of {len(original.children)} subagents: give its whole folder"
-        return
-    for child, other in zip(original.children, redacted.children, strict=True):
-        yield from _pair(child, other, counter, known)
-
-
-def _rehearse(
-    task: Rehearsal, original: Trace, redacted: Trace, counter: Counter, known: dict[str, int]
-) -> Iterator[str]:
-    """Run a task on both and note, call by call, the original's count under the redacted text."""
-    first: list[int] = []
-
-    def listen(text: str) -> int:
-        first.append(counter.count(text))
-        return first[-1]
-
-    before = task(original, measure(original, _listening(counter, listen, "first")))
-    again = iter(first)
-    heard = 0
-
-    def repeat(text: str) -> int:
-        nonlocal heard
-        heard += 1
-        tokens = next(again, 0)
-        return known.setdefault(digest(text), tokens)
-
-    after = task(redacted, measure(redacted, _listening(counter, repeat, "again")))
-    if heard != len(first) or before != after:
-        yield f"{original.name} takes another course in a replay once redacted"
-
-
-def _listening(counter: Counter, count: Callable[[str], int], name: str) -> Counter:
-    return _Listening(f"{counter.name}, {name}", counter.error, count)
-
-
-class _Listening(Counter):
-    def count(self, text: str) -> int:
-        return self.encode_length(text)
