@@ -106,6 +106,16 @@ def test_subagents_and_graders_are_children_counted_once() -> None:
     assert spent(trace) == Usage(100 + 60 + 10 + 100 + 70, 150, 0, 40, 36 + 10 + 4)
 
 
+def test_a_subagent_that_calls_more_often_than_its_agent_is_still_the_child(
+    tmp_path: Path, sample: dict[str, Any]
+) -> None:
+    # Two more calls of the subagent: four, where the agent has three.
+    again = [e for e in sample["events"] if e["event"] == "model" and e["span_id"] == "kid"]
+    sample["events"][-1:-1] = [json.loads(json.dumps(e)) for e in again]
+    trace = load(archive(tmp_path / "a.eval", sample))
+    assert (len(trace.requests), [len(c.requests) for c in trace.children]) == (3, [4, 1])
+
+
 def test_a_subagent_inside_a_tool_event_is_a_child(tmp_path: Path, sample: dict[str, Any]) -> None:
     events = sample["events"]
     inner = [e for e in events if e.get("span_id") == "kid"]

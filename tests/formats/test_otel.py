@@ -77,10 +77,10 @@ def test_a_subagent_under_a_virtual_parent_is_a_child() -> None:
 def test_flattened_openinference_messages_are_rebuilt_and_results_without_ids_find_their_calls() -> None:
     trace = load(DATA / "openinference.json")
     assert [r.usage for r in trace.requests] == [Usage(60, 40, output=9), Usage(120, output=4)]
-    assert [(b.kind, b.text, b.tool) for b in trace.blocks] == [
+    assert [(b.kind, b.text, b.args) for b in trace.blocks] == [
         ("text", "Is the mill open?", None),
-        ("call", 'ring {"times":2}', "ring"),
-        ("result", "He waves.", "ring"),
+        ("call", 'ring {"times":2}', "times=2"),
+        ("result", "He waves.", "times=2"),
         ("text", "It is open.", None),
     ]
     assert trace.prefixes[0].tools == '[{"name":"ring"}]'
