@@ -269,7 +269,8 @@ class Traffic:
     [(1, 'Two and two?'), (2, 'Four.'), (2, 'And one?'), (3, '5')]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, single: bool = False) -> None:
+        self._single = single  # whether all calls are known to be of one conversation
         self._threads: list[_Thread] = []
         self._count = 0
 
@@ -283,6 +284,13 @@ class Traffic:
         thread = self._thread_of(exchange)
         thread.last = self._count
         thread.add(exchange)
+
+    def trail(self, messages: Sequence[Message], first: int) -> None:
+        """Take what followed the last answer, from message ``first`` on: no request that carries it is known."""
+        if self._threads and self._threads[-1].open is not None and messages[first:]:
+            thread = self._threads[-1]
+            thread.settle()
+            thread._say([[(_key(b), b) for b in message] for message in messages[first:] if message])
 
     def history(self, messages: Sequence[Message], prefix: Prefix | None = None) -> None:
         """Take a conversation by itself: each of the model's messages was an answer without recorded usage."""
@@ -298,7 +306,7 @@ class Traffic:
                 run.say(blocks)
 
     def _thread_of(self, exchange: Exchange) -> _Thread:
-        if self._threads and (exchange.asked is None or exchange.more):
+        if self._threads and (self._single or exchange.asked is None or exchange.more):
             return self._threads[-1]
         keys = [_key(b) for m in exchange.asked or () for b in m]
         for thread in reversed(self._threads):
