@@ -212,6 +212,9 @@ def test_a_decision_for_a_change_has_a_number_to_miss(sample: Audit) -> None:
     for field in ("change: clear", "where to set it: a setting", "expected saving: ", "loss: ", "wrong if: "):
         assert f"\n- {field}" in record
     assert "measure again on 2026-12-08" in record
+    hour = Advice("keep entries", "a setting", lk.whatif(sample.trace, lifetime="1h"), "", "2026-11-30")
+    assert decide(sample, hour).wrong_if[1].startswith("labkit compare shows 1,516 tokens a request or more")
+    assert "\n- loss: none was found\n" in describe_decision(decide(sample, hour))
     with pytest.raises(InputError, match="days is 0"):
         decide(sample, advice, days=0)
 

@@ -173,6 +173,9 @@ def _wrong_if(report: Audit, advice: Advice) -> tuple[str, ...]:
                 f"files are read again after the agent's own edit of them more than {rereads} times in "
                 f"{report.requests} requests, or work that was done is done again"
             )
+        expired = report.writes_by_cause["expired"] / report.requests
+        if expired and not answer.events and answer.lifetime == "1h":
+            found.append(f"labkit compare shows {expired:,.0f} tokens a request or more under 'written: expired'")
         return tuple(found)
     shares = _after_pauses(report)
     if shares is not None:

@@ -134,8 +134,8 @@ def describe_decision(decision: Decision) -> str:
         lines.append(f"- where to set it: {d.where}")
     if d.saving is not None:
         lines.append(f"- expected saving: {dollars(d.saving[0])} to {dollars(d.saving[1])} on a session like this one")
-        uses = f"{d.uses_low:,} to {d.uses_high:,}"
-        lines.append(f"- loss: {d.unread:,} results unread, {uses} used later and removed")
+        loss = f"{d.unread:,} results unread, {d.uses_low:,} to {d.uses_high:,} removed and used later"
+        lines.append(f"- loss: {loss if d.unread or d.uses_high else 'none was found'}")
     else:
         lines += ["- where to set it: nowhere", "- expected saving: $0.00", "- loss: none"]
     lines.append(f"- cache reads reproduced: {'not known' if d.score is None else f'{d.score:.1%}'}")
