@@ -163,6 +163,8 @@ def test_planted_secrets_are_gone(tmp_path):
     # The end of the key, whatever stands before it.
     assert GITHUB[4:] not in decoded
     assert ANTHROPIC[-12:] not in decoded
+    answer = json.loads(out.read_text(encoding="utf-8").split("\n")[1])["message"]["content"]
+    assert (answer[0]["signature"], answer[1]["data"]) == (" ", " ")
     assert [b.kind for b in load(out).blocks] == [b.kind for b in load(given).blocks]
     assert [b.text for b in load(out).blocks if b.kind == "image"] == ["[image/png 800x600]"]
     assert measure(load(out)).blocks == measure(load(given)).blocks
