@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from labkit.replay.decision import Decision
 from labkit.replay.whatif import BAR, WhatIf
 from labkit.show.session_report import dollars
-from labkit.show.style import INK, STYLES, label, plain, spec
+from labkit.show.style import INK, STYLES, label, spec, unlinked
 
 __all__ = ["describe_decision", "describe_options", "fig_options"]
 
@@ -105,12 +105,12 @@ def describe_options(options: Mapping[str, WhatIf]) -> str:
     lines = [f"{'saves against the record':<30}{'low':>9}{'middle':>9}{'high':>9}{'unread':>8}{'used later':>12}"]
     for name, answer in options.items():
         if answer.refused:
-            lines.append(f"{plain(name, 29):<30}no what-if: {plain(answer.refused, 160)}")
+            lines.append(f"{unlinked(name, 29):<30}no what-if: {unlinked(answer.refused, 160)}")
             continue
         # Two ways to the same sum differ by a last bit, which is no saving.
         three = "".join(f"{dollars(v):>9}" for v in _saves(answer))
         uses = f"{answer.uses_low:,} to {answer.uses_high:,}" if answer.events else "0"
-        lines.append(f"{plain(name, 29):<30}{three}{answer.unread:>8,}{uses:>12}")
+        lines.append(f"{unlinked(name, 29):<30}{three}{answer.unread:>8,}{uses:>12}")
     first = next(iter(options.values()), None)
     if first is not None:
         score = "not known" if first.score is None else f"{first.score:.1%}"
@@ -128,7 +128,7 @@ def describe_decision(decision: Decision) -> str:
     """
     d = decision
     paid = "not known" if d.recorded is None else f"{dollars(d.recorded)} for {d.requests:,} requests, at list price"
-    lines = [f"# Decision of {d.today.isoformat()}", "", f"- session: {plain(d.session, 60)}; main thread {paid}"]
+    lines = [f"# Decision of {d.today.isoformat()}", "", f"- session: {unlinked(d.session, 60)}; main thread {paid}"]
     lines.append(f"- change: {d.change}" + (f", because {d.reason}" if d.reason else ""))
     if d.where:
         lines.append(f"- where to set it: {d.where}")

@@ -28,6 +28,7 @@ __all__ = [
     "spec",
     "template",
     "title_case",
+    "unlinked",
 ]
 
 HEIGHT = 340
@@ -173,6 +174,17 @@ def plain(text: str | None, limit: int = 40) -> str:
     words = " ".join((text or "").split())
     words = "".join(c if c.isprintable() else "�" for c in words)
     return words if len(words) <= limit else words[: limit - 1] + "…"
+
+
+def unlinked(text: str | None, limit: int = 40) -> str:
+    """Text of a session for what a notebook prints: JupyterLab makes a link of every web address in it.
+
+    Examples
+    --------
+    >>> unlinked("fetch https://example.org/a")
+    'fetch https: //example.org/a'
+    """
+    return plain(plain(text, limit).replace("://", ": //").replace("www.", "www ."), limit)
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

@@ -10,7 +10,7 @@ from labkit.record.lines import LINE_ITEMS
 from labkit.record.trace import Trace
 from labkit.replay.audit import AUDIT_LINES, Audit, ResultLife, audit
 from labkit.replay.replay import Replay
-from labkit.show.style import STYLES, about, count, plain, share
+from labkit.show.style import STYLES, about, count, share, unlinked
 
 __all__ = [
     "Growth",
@@ -179,7 +179,7 @@ def describe_results(trace: Trace | Audit, rank_by: str = "tokens") -> str:
 
 
 def _life(result: ResultLife) -> str:
-    tool = plain(result.tool, 30) or "a tool"
+    tool = unlinked(result.tool, 30) or "a tool"
     return (
         f"(turn {result.turn:,}, {tool}) has {result.size:,} tokens; {count(result.requests, 'request')} carried it, "
         f"which bills {result.tokens:,}"
