@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -34,7 +35,6 @@ app = typer.Typer(
     name="labkit",
     help="Measure what a long-running agent keeps in its context.",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 
@@ -197,7 +197,9 @@ def _lines(lines: Sequence[str]) -> None:
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace").decode("utf-8"))
+    # Outside UTF-8, as in a pipe on Windows, only escapes hold every text.
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not utf8, allow_nan=False).encode("utf-8", "replace").decode("utf-8"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -209,8 +211,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0; 1 if the doctor found something to mend; 2 for bad input, of which one sentence on the
         standard error stream says what was given, what is allowed and the nearest fix.
     """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a session may hold any character, a pipe on Windows may not
+            stream.reconfigure(errors="replace")
     try:
-        status = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        status = app(args=arguments or ["--help"], standalone_mode=False)
         return int(status or 0)
     except LabError as error:
         return _complain(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -158,3 +159,30 @@ def test_a_reader_that_leaves_early_is_no_error():
     command = f'"{sys.executable}" -m labkit.cli audit "{SAMPLE}" --json | head -c 10'
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
+
+
+def test_without_a_command_it_says_what_it_can_do(capsys):
+    status, out, err = run(capsys)
+    assert (status, err) == (0, "")
+    for command in ("replay", "audit", "whatif", "compare", "doctor"):
+        assert re.search(rf"^\W*{command} ", out, re.M)
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--full",)])
+def test_a_stream_that_cannot_hold_every_character_gets_the_rest(tmp_path, more):
+    given = Path(SAMPLE).glob("*.jsonl")
+    session = tmp_path / "\u9054\u4eba.jsonl"
+    session.write_text(
+        next(given).read_text(encoding="utf-8").replace("claude-sonnet-4-6", "\u6a21\u578b"), encoding="utf-8"
+    )
+    for encoding in ("ascii", "cp1252"):
+        done = subprocess.run(
+            [sys.executable, "-m", "labkit.cli", "audit", str(session), *more],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        if more == ("--json",):
+            assert "\u6a21\u578b" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
+        else:
+            assert b"40 requests" in done.stdout
