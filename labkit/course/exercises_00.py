@@ -17,9 +17,9 @@ EXERCISES = (
         id="00.1",
         title="How large was the prompt?",
         cases=lambda: [
-            Case((), 1_194_000, "4,000 uncached, 1,100,000 read from the cache, 90,000 written to it"),
+            Case((), 123_000, "4,000 uncached, 110,000 read from the cache, 9,000 written to it"),
         ],
-        solution=4_000 + 1_100_000 + 90_000,
+        solution=4_000 + 110_000 + 9_000,
         wrong=(
             Wrong(
                 4_000,
@@ -27,15 +27,15 @@ EXERCISES = (
                 "prompt too.",
             ),
             Wrong(
-                1_104_000,
+                114_000,
                 "What is written to the cache was in the prompt as well: add the writes.",
             ),
             Wrong(
-                94_000,
+                13_000,
                 "What is read from the cache costs less, and still is part of the prompt: add the reads.",
             ),
             Wrong(
-                1_190_000,
+                119_000,
                 "Reads and writes are there, and the uncached rest is missing: the counts are disjoint, so add "
                 "all three.",
             ),
