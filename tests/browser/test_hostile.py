@@ -87,7 +87,7 @@ def watch(page: Page) -> list[str]:
     found: list[str] = []
     page.expose_function("fired", lambda *_: found.append("fired"))
     page.on("dialog", lambda dialog: (found.append("dialog"), dialog.dismiss()))
-    page.on("request", lambda request: found.append(request.url) if "e.test" in request.url else None)
+    page.on("request", lambda request: found.append(request.url) if "://e.test" in request.url else None)
     return found
 
 
