@@ -372,8 +372,9 @@ def warm() -> None:
     get_counter().count("warm")
 
 
-def _limit() -> None:
+def _limit(folder: str) -> None:
     """Hold this process to the memory it may have; in every worker first."""
+    tempfile.tempdir = folder
     warm()
     if resource is not None and sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -387,9 +388,14 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+_kept: list[tempfile.TemporaryDirectory[str]] = []
+
+
 @cache
 def _bench() -> Path:
-    return Path(tempfile.mkdtemp(prefix=f"hostile-{os.getpid()}-"))
+    made = tempfile.TemporaryDirectory(prefix="hostile-")
+    _kept.append(made)  # it goes with the process
+    return Path(made.name)
 
 
 @cache
@@ -510,7 +516,11 @@ def run(numbers: range, corpus: Path | None, tell: Callable[[int], None] = lambd
     step = 50
     parts = [numbers[i : i + step] for i in range(0, len(numbers), step)]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=context, initializer=_limit) as pool:
+    # A worker ends without tidying up, so its folder lies in ours.
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ProcessPoolExecutor(2, mp_context=context, initializer=_limit, initargs=(folder,)) as pool,
+    ):
         for done, outcomes in enumerate(pool.map(_some, parts, [corpus] * len(parts)), 1):
             tell(done * step)
             yield from outcomes
