@@ -431,6 +431,15 @@ def test_bad_lines_cost_themselves_and_are_named(tmp_path: Path) -> None:
     assert [b.text for b in trace.blocks][-1] == "thanks"
 
 
+@pytest.mark.parametrize("value", ["12", -5, 1.5, True, float("nan"), 10**30, [3]])
+def test_what_is_no_number_of_tokens_is_said(tmp_path: Path, value: Any) -> None:
+    used = {**usage(7, 2, 0, 4), "cache_read_input_tokens": value}
+    trace = load(write(tmp_path / "a.jsonl", user("go"), assistant("m1", text("yes"), used)))
+    assert trace.usage is not None
+    assert trace.usage.uncached == 7
+    assert any("line 2: cache_read_input_tokens" in w for w in trace.warnings)
+
+
 def test_a_line_separator_inside_a_string_does_not_split_the_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(user("one\u2028two\u0085three"), ensure_ascii=False), encoding="utf-8-sig")

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.record.formats.common import as_dict, as_list, as_text, json_text, short_args, tokens
 from labkit.record.trace import Block, Role, Usage
 
-__all__ = ["attachment_text", "content_blocks", "input_side", "usage_of"]
+__all__ = ["attachment_text", "content_blocks", "input_side", "no_count", "usage_of"]
 
 # Attachments that are sent to the model; hook outcomes, permissions and budgets are not.
 _SENT = {
@@ -29,6 +29,8 @@ _SENT = {
     "skill_listing",
     "total_tokens_reminder",
 }
+
+_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
 
 
 def usage_of(message: dict[str, Any]) -> Usage | None:
@@ -57,6 +59,20 @@ output_quality='exact')
         output=tokens(raw.get("output_tokens")),
     )
     return usage if usage.total_input + usage.output else None
+
+
+def no_count(message: dict[str, Any]) -> str | None:
+    """What a line records as a number of tokens and cannot be one; ``usage_of`` takes it for 0.
+
+    Examples
+    --------
+    >>> no_count({"usage": {"input_tokens": 4, "output_tokens": "12", "cache_read_input_tokens": None}})
+    "output_tokens '12'"
+    """
+    for name, value in as_dict(message.get("usage")).items():
+        if name in _COUNTS and value is not None and (isinstance(value, bool) or tokens(value) != value):
+            return f"{name} {value!r:.40}"
+    return None
 
 
 def input_side(usage: Usage | None) -> tuple[int, int, int] | None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from labkit.record.formats.claude_code_content import attachment_text, content_blocks, usage_of
+from labkit.record.formats.claude_code_content import attachment_text, content_blocks, no_count, usage_of
 from labkit.record.formats.claude_code_layout import Item, Layout
 from labkit.record.formats.common import as_dict, as_text, timestamp
 from labkit.record.trace import Block, Trace, TraceKind
@@ -58,6 +58,7 @@ class Thread:
         self._answered: Counter[str] = Counter()
         self._clock: float | None = None
         self._skipped: Counter[str] = Counter()
+        self._odd: list[str] = []
         self._copies = 0
         self._shared = 0
         self.agents: dict[str, str] = {}
@@ -73,7 +74,7 @@ class Thread:
         if kind in ("user", "assistant", "attachment") and self._is_copy(line):
             return
         if kind == "assistant":
-            self._assistant(line, message)
+            self._assistant(number, line, message)
         elif kind == "user":
             self._user(number, line, message)
         elif kind == "attachment":
@@ -109,7 +110,7 @@ class Thread:
         seen.append(content)
         return False
 
-    def _assistant(self, line: dict[str, Any], message: dict[str, Any]) -> None:
+    def _assistant(self, number: int, line: dict[str, Any], message: dict[str, Any]) -> None:
         synthetic = message.get("model") == SYNTHETIC
         if line.get("isApiErrorMessage") is True:
             return
@@ -135,6 +136,9 @@ class Thread:
             item.add([block], as_text(line.get("uuid")))
             if block.kind == "call" and block.call_id:
                 self._open.setdefault(block.call_id, []).append(block)
+        odd = no_count(message)
+        if odd:
+            self._odd.append(f"line {number}: {odd}")
         usage = usage_of(message)
         if usage is not None and (item.usage is None or usage.output >= item.usage.output):
             item.usage = usage
@@ -207,6 +211,11 @@ class Thread:
             warnings.append(
                 f"{len(guessed)} of {len(layout.requests)} responses hold a placeholder instead of their final "
                 "output tokens: the recorded output is too low"
+            )
+        if self._odd:
+            warnings.append(
+                f"{len(self._odd)} lines record something else than a whole number of tokens, which is not added up: "
+                f"{', '.join(self._odd[:3])}{', ...' if self._odd[3:] else ''}"
             )
         if self._copies:
             warnings.append(f"{self._copies} lines are copies of earlier lines; counted once")
