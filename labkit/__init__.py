@@ -30,7 +30,6 @@ from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace,
 # The packages of these names stay importable (``from labkit.replay.replay import Row``); the
 # attribute of the top level is the function, which is what people call.
 from labkit.replay.bill import Bill, bill
-from labkit.replay.decision import Decision, decide
 from labkit.replay.replay import Replay, replay
 
 if TYPE_CHECKING:
@@ -40,16 +39,19 @@ if TYPE_CHECKING:
     from labkit.course.start import start
     from labkit.ladder.llm_summary import LLMSummarizer
     from labkit.replay.audit import Audit, audit
+    from labkit.replay.decision import Decision, decide
     from labkit.replay.whatif import WhatIf, whatif
     from labkit.show import panels, plots
 
 # What not every program needs is imported when it is first used; name to module, which holds it or is it.
 _LAZY = {
     "Audit": "labkit.replay.audit",
+    "Decision": "labkit.replay.decision",
     "LLMSummarizer": "labkit.ladder.llm_summary",
     "WhatIf": "labkit.replay.whatif",
     "audit": "labkit.replay.audit",
     "check": "labkit.course.check",
+    "decide": "labkit.replay.decision",
     "panels": "labkit.show.panels",
     "plots": "labkit.show.plots",
     "predict": "labkit.course.predict",

@@ -137,3 +137,15 @@ def run(code: str) -> str:
 def test_import_labkit_is_light() -> None:
     code = f"import sys, labkit; print(sorted(set({HEAVY!r}) & set(sys.modules)))"
     assert run(code) == "[]"
+
+
+def test_import_leaves_for_later_what_not_every_program_needs() -> None:
+    code = "import sys, labkit; print(*sys.modules)"
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert "labkit.replay.replay" in loaded
+    late = {"plotly", "ipywidgets", "numba", "typer"}
+    late |= {f"labkit.replay.{name}" for name in ("audit", "advice", "decision", "whatif")}
+    late |= {"labkit.course", "labkit.show.plots", "labkit.show.panels", "labkit.ladder.llm_summary"}
+    assert not loaded & late
