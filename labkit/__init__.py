@@ -19,7 +19,6 @@ from labkit.ladder.rungs import Summary, clear, compact, stub
 from labkit.ladder.summaries import ExtractiveSummarizer
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.price.prices import Prices, prices
-from labkit.record.formats.labkit_jsonl import save
 from labkit.record.lines import LINE_ITEMS, line_of
 from labkit.record.load import load
 from labkit.record.recorder import record
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from labkit.course.progress import progress
     from labkit.course.start import start
     from labkit.ladder.llm_summary import LLMSummarizer
+    from labkit.record.formats.labkit_jsonl import save
     from labkit.replay.audit import Audit, audit
     from labkit.replay.decision import Decision, decide
     from labkit.replay.whatif import WhatIf, whatif
@@ -57,6 +57,7 @@ _LAZY = {
     "predict": "labkit.course.predict",
     "progress": "labkit.course.progress",
     "reveal": "labkit.course.predict",
+    "save": "labkit.record.formats.labkit_jsonl",
     "start": "labkit.course.start",
     "whatif": "labkit.replay.whatif",
 }

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from labkit.ladder.policy import Policy
-from labkit.record.blocks_from import answers as pair
+from labkit.record.pairs import answers as pair
 from labkit.record.tokens import MESSAGE_OVERHEAD
 from labkit.record.trace import Block, Usage
 

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from labkit.record.formats.claude_code_content import content_blocks
+from labkit.record.pairs import answers
 from labkit.record.trace import Block, Role
 
-__all__ = ["answers", "blocks_from_anthropic", "blocks_from_openai"]
-
-
-def answers(blocks: Sequence[Block]) -> dict[int, int]:
-    """Position of each result mapped to the position of its call.
-
-    A result belongs to the nearest earlier unanswered call of its id: real runs use ids twice. A
-    result whose call is not there is left out.
-
-    Examples
-    --------
-    >>> answers([Block("call", "assistant", "a", call_id="1"), Block("result", "tool", "b", call_id="1")])
-    {1: 0}
-    """
-    waiting: dict[str | None, list[int]] = {}
-    found = {}
-    for i, block in enumerate(blocks):
-        if block.kind == "call":
-            waiting.setdefault(block.call_id, []).append(i)
-        elif block.kind == "result" and waiting.get(block.call_id):
-            found[i] = waiting[block.call_id].pop()
-    return found
+__all__ = ["blocks_from_anthropic", "blocks_from_openai"]
 
 
 def _named(blocks: list[Block]) -> list[Block]:

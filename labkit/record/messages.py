@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.record.blocks_from import answers, blocks_from_anthropic, blocks_from_openai
+from labkit.record.blocks_from import blocks_from_anthropic, blocks_from_openai
+from labkit.record.pairs import answers
 from labkit.record.trace import Block
 
 __all__ = ["answers", "blocks_from_anthropic", "blocks_from_openai", "to_anthropic", "to_openai"]

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from labkit.errors import InputError
-from labkit.record.streams import Recorded, RecordedManager, assemble
 
 __all__ = ["FORMAT", "VERSION", "record"]
 
@@ -194,6 +193,8 @@ class _Call:
     def streamed(self, events: list[Any], error: BaseException | None = None) -> None:
         response, whole = None, False
         try:
+            from labkit.record.streams import assemble
+
             response, whole = assemble(self.api, [_plain(event) for event in events])
         except Exception as problem:
             self.log.warn(problem)
@@ -238,6 +239,8 @@ def _answered(answer: Any, entry: _Call) -> Any:
     if hasattr(answer, "model_dump"):
         entry.done(response=answer)
         return answer
+    from labkit.record.streams import Recorded, RecordedManager  # only a client that streams needs them
+
     if hasattr(answer, "__aiter__") or hasattr(answer, "__iter__"):
         return Recorded(answer, entry)
     if hasattr(answer, "__enter__") or hasattr(answer, "__aenter__"):

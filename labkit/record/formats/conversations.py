@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
-from labkit.record.blocks_from import answers
+from labkit.record.pairs import answers
 from labkit.record.trace import Block, Edit, EditKind, Prefix, Request, Trace, TraceKind, Usage
 
 __all__ = ["Call", "Conversation", "conversation_of", "from_calls", "split_system"]

@@ -76,7 +76,8 @@ _API = Api(_is_request, _is_response, _is_event, _assemble)
 
 
 def _is_history(entries: list[Any]) -> bool:
-    return bool(entries) and all(map(_is_item, entries)) and any(as_dict(e).get("type") in _OWN for e in entries)
+    kinds = (as_text(as_dict(e).get("type")) for e in entries)
+    return bool(entries) and all(map(_is_item, entries)) and any(kind in _OWN for kind in kinds)
 
 
 def matches(path: Path) -> bool:

@@ -154,9 +154,8 @@ def pairs(entries: Iterable[Object], api: Api, warnings: list[str]) -> Iterator[
         nonlocal waiting, events
         if events:
             before, waiting = waiting, None
-            yield from answered(
-                _assembled(api, events, warnings), before and before.request, before.entry if before else {}
-            )
+            request, entry = (before.request, before.entry) if before is not None else (None, {})
+            yield from answered(_assembled(api, events, warnings), request, entry)
             events = []
 
     for entry in entries:
