@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,10 +29,14 @@ import skips  # noqa: E402
 
 @dataclass(frozen=True)
 class Step:
-    """One command of the check; the interpreter is put in front."""
+    """One command of the check; the interpreter is put in front.
+
+    A step ``beside`` others runs while the tests do, on another core, and prints when they are done.
+    """
 
     name: str
     args: tuple[str, ...]
+    beside: bool = False
     env: dict[str, str] = field(default_factory=dict)
 
 
@@ -47,18 +52,25 @@ def steps() -> list[Step]:
     return [
         Step("lint", ("-m", "ruff", "check", ".")),
         Step("format", ("-m", "ruff", "format", "--check", ".")),
-        Step("types", ("-m", "mypy", "--strict", "labkit")),
+        Step("types", ("-m", "mypy", "--strict", "labkit"), beside=True),
+        Step("notebooks", pytest("notebooks", *nbval, "notebooks"), beside=True),
         Step("tests", pytest("unit", "--continue-on-collection-errors", "--durations=8", "tests", "labkit")),
-        Step("notebooks", pytest("notebooks", *nbval, "notebooks")),
         Step("browser", pytest("browser", "tests/browser")),
     ]
 
 
 def run(step: Step, env: dict[str, str]) -> tuple[bool, float]:
-    """Run one step in the open; return whether it passed and its seconds."""
-    print(f"\n--- {step.name}: python {' '.join(step.args)}", flush=True)
+    """Run one step, in the open unless it is beside others; return whether it passed and its seconds."""
+    head = f"\n--- {step.name}: python {' '.join(step.args)}"
+    command, environment = [sys.executable, *step.args], {**os.environ, **env, **step.env}
     began = time.monotonic()
-    done = subprocess.run([sys.executable, *step.args], cwd=ROOT, env={**os.environ, **env, **step.env})
+    if step.beside:
+        pipe = subprocess.PIPE
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.STDOUT)
+        print(f"{head}\n{done.stdout.decode(errors='replace')}", end="", flush=True)
+    else:
+        print(head, flush=True)
+        done = subprocess.run(command, cwd=ROOT, env=environment)
     return done.returncode == 0, time.monotonic() - began
 
 
@@ -74,6 +86,7 @@ def main() -> int:
         shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(exist_ok=True)
     table: list[tuple[str, float, str]] = []
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="context-lab-") as home:
         # A learner's own Jupyter settings, and progress, have no part in a check.
         env = {
@@ -83,22 +96,29 @@ def main() -> int:
             "IPYTHONDIR": f"{home}/ipython",
             "LABKIT_HOME": f"{home}/labkit",
         }
-        for step in steps():
-            if step.name not in options.only:
-                continue
-            if step.name == "browser":
-                path = chromium.find(install=True)
-                if path:
-                    env["LABKIT_CHROMIUM"] = path
-            good, seconds = run(step, env)
-            table.append((step.name, seconds, "passed" if good else "FAILED"))
-            if not good and options.fail_fast:
-                break
+        chosen = [step for step in steps() if step.name in options.only]
+        with ThreadPoolExecutor(max_workers=1) as other_core:
+            aside = [(step, other_core.submit(run, step, env)) for step in chosen if step.beside]
+            for step in chosen:
+                if step.beside:
+                    continue
+                if step.name == "browser":
+                    wait(job for _, job in aside)  # a browser wants the machine to itself
+                    path = chromium.find(install=True)
+                    if path:
+                        env["LABKIT_CHROMIUM"] = path
+                good, seconds = run(step, env)
+                table.append((step.name, seconds, "passed" if good else "FAILED"))
+                if not good and options.fail_fast:
+                    break
+            for step, job in aside:
+                good, seconds = job.result()
+                table.append((step.name, seconds, "passed" if good else "FAILED"))
 
     print("\n" + "-" * 40)
     for name, seconds, result in table:
         print(f"{name:<12}{seconds:>9.1f} s   {result}")
-    print(f"{'all':<12}{sum(seconds for _, seconds, _ in table):>9.1f} s")
+    print(f"{'all':<12}{time.monotonic() - began:>9.1f} s")
     report_skips()
     return 0 if all(result == "passed" for _, _, result in table) else 1
 

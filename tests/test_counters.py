@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import warnings
+from contextlib import ExitStack
 
 import pytest
 
@@ -34,12 +35,14 @@ def make(request, server, tmp_path):
 
     def made(retries: int = 0, model: str = "model-a", cache=tmp_path / "counts.sqlite"):
         if request.param == "anthropic":
-            client = anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=retries)
+            client = open_until_the_end(anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=retries))
             return anthropic_counter(client, model, cache=cache)
-        client = openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=retries)
+        client = open_until_the_end(openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=retries))
         return openai_counter(client, model, cache=cache)
 
-    return made
+    with ExitStack() as clients:
+        open_until_the_end = clients.enter_context
+        yield made
 
 
 def test_what_a_message_costs_beside_its_text_is_subtracted(make, server):
@@ -133,7 +136,7 @@ def test_the_sdk_tries_again_when_told_to_wait(make, server):
 
 def test_without_a_network_it_counts_offline(tmp_path):
     client = anthropic.Anthropic(api_key="k", base_url="http://127.0.0.1:9", max_retries=0)
-    with pytest.warns(UserWarning, match="APIConnectionError"):
+    with client, pytest.warns(UserWarning, match="APIConnectionError"):
         assert anthropic_counter(client, "m", cache=tmp_path / "c").count("hello world") == 2
 
 
