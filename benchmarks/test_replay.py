@@ -48,4 +48,4 @@ def test_import(capsys):
     pandas, beyond = (statistics.median(t[i] for t in times) for i in (0, 1))
     with capsys.disabled():
         print(f"\nimport labkit {beyond * 1e3:.0f} ms, after pandas {pandas * 1e3:.0f} ms, ratio {beyond / pandas:.2f}")
-    assert beyond / pandas < 0.3
+    assert beyond / pandas < 0.25

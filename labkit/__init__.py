@@ -13,12 +13,9 @@ from labkit.errors import ContextOverflow, EditRefused, InputError, LabError, Su
 from labkit.files import data_path
 from labkit.ladder.events import Event
 from labkit.ladder.manager import ContextManager
-from labkit.ladder.notes import NotesFile
 from labkit.ladder.policy import Policy, load_policy, presets
 from labkit.ladder.rungs import Summary, clear, compact, stub
-from labkit.ladder.summaries import ExtractiveSummarizer
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
-from labkit.price.prices import Prices, prices
 from labkit.record.lines import LINE_ITEMS, line_of
 from labkit.record.load import load
 from labkit.record.recorder import record
@@ -28,7 +25,6 @@ from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace,
 
 # The packages of these names stay importable (``from labkit.replay.replay import Row``); the
 # attribute of the top level is the function, which is what people call.
-from labkit.replay.bill import Bill, bill
 from labkit.replay.replay import Replay, replay
 
 if TYPE_CHECKING:
@@ -37,8 +33,12 @@ if TYPE_CHECKING:
     from labkit.course.progress import progress
     from labkit.course.start import start
     from labkit.ladder.llm_summary import LLMSummarizer
+    from labkit.ladder.notes import NotesFile
+    from labkit.ladder.summaries import ExtractiveSummarizer
+    from labkit.price.prices import Prices, prices
     from labkit.record.formats.labkit_jsonl import save
     from labkit.replay.audit import Audit, audit
+    from labkit.replay.bill import Bill, bill
     from labkit.replay.decision import Decision, decide
     from labkit.replay.whatif import WhatIf, whatif
     from labkit.show import panels, plots
@@ -46,15 +46,21 @@ if TYPE_CHECKING:
 # What not every program needs is imported when it is first used; name to module, which holds it or is it.
 _LAZY = {
     "Audit": "labkit.replay.audit",
+    "Bill": "labkit.replay.bill",
     "Decision": "labkit.replay.decision",
+    "ExtractiveSummarizer": "labkit.ladder.summaries",
     "LLMSummarizer": "labkit.ladder.llm_summary",
+    "NotesFile": "labkit.ladder.notes",
+    "Prices": "labkit.price.prices",
     "WhatIf": "labkit.replay.whatif",
     "audit": "labkit.replay.audit",
+    "bill": "labkit.replay.bill",
     "check": "labkit.course.check",
     "decide": "labkit.replay.decision",
     "panels": "labkit.show.panels",
     "plots": "labkit.show.plots",
     "predict": "labkit.course.predict",
+    "prices": "labkit.price.prices",
     "progress": "labkit.course.progress",
     "reveal": "labkit.course.predict",
     "save": "labkit.record.formats.labkit_jsonl",

@@ -17,6 +17,7 @@ from labkit.record.formats.claude_code_content import image_text, usage_of
 from labkit.record.formats.common import short_args, timestamp
 from labkit.record.load import load
 from labkit.record.trace import Trace, Usage
+from records import flat
 from session_lines import assistant, boundary, call, line, result, stamp, text, usage, user, write
 
 FILES = [
@@ -32,10 +33,6 @@ FILES = [
         "two-session-ids",
     )
 ]
-
-
-def flat(trace: Trace) -> list[tuple[str, int, str]]:
-    return [(b.kind, b.request, b.text) for b in trace.blocks]
 
 
 def test_one_response_on_many_lines_counts_once(tmp_path: Path) -> None:

@@ -148,4 +148,5 @@ def test_import_leaves_for_later_what_not_every_program_needs() -> None:
     late = {"plotly", "ipywidgets", "numba", "typer"}
     late |= {f"labkit.replay.{name}" for name in ("audit", "advice", "decision", "whatif")}
     late |= {"labkit.course", "labkit.show.plots", "labkit.show.panels", "labkit.ladder.llm_summary"}
+    late |= {"labkit.price.prices", "labkit.replay.bill", "labkit.ladder.summaries", "labkit.record.streams"}
     assert not loaded & late

@@ -14,7 +14,6 @@ from labkit.errors import ContextOverflow, EditRefused
 from labkit.ladder.events import Event, Step
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summarizer, stub, summary_block
-from labkit.ladder.summaries import ExtractiveSummarizer
 from labkit.record.tokens import MESSAGE_OVERHEAD, get_counter
 from labkit.record.trace import Block
 
@@ -34,6 +33,12 @@ class _Slot:
         self.call: _Slot | None = None  # of a result: its call
         self.stub: Block | None = None
         self.stub_size = 0
+
+
+def _extractive() -> Summarizer:
+    from labkit.ladder.summaries import ExtractiveSummarizer  # here, so that import labkit stays light
+
+    return ExtractiveSummarizer()
 
 
 @dataclass
@@ -81,7 +86,7 @@ class ContextManager:
 
     def __post_init__(self) -> None:
         self._count: Callable[[str], int] = self.count or get_counter().count
-        self._summarizer = self.summarizer or ExtractiveSummarizer()
+        self._summarizer = self.summarizer or _extractive()
         if self.prefix_tokens is None:
             self.prefix_tokens = self._count(self.system) + MESSAGE_OVERHEAD if self.system else 0
         self._slots: list[_Slot] = []

@@ -8,7 +8,6 @@ from typing import Literal
 
 from labkit.errors import InputError
 from labkit.files import load_data
-from labkit.price.prices import find_model, sources
 
 __all__ = ["ARTICLE_RULES", "CacheRules", "cache_rules"]
 
@@ -133,11 +132,15 @@ def cache_rules(model: str) -> CacheRules:
     >>> cache_rules("article") == ARTICLE_RULES
     True
     """
+    from labkit.price.prices import find_model  # here, so that import labkit need not read the prices' code
+
     return _cache_rules(find_model(model))
 
 
 @lru_cache(maxsize=None)
 def _cache_rules(model: str) -> CacheRules:
+    from labkit.price.prices import sources
+
     data = load_data("cache_rules.json")
     own = data["models"][model]
     merged = {**data["families"][own["family"]], **own}

@@ -17,21 +17,9 @@ from labkit.record.formats.anthropic_usage import samplings
 from labkit.record.load import load
 from labkit.record.trace import Trace, Usage
 from mutants import mutants, read_damaged, sound
+from records import flat, lines, write
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "anthropic"
-
-
-def write(path: Path, *records: Any) -> Path:
-    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    return path
-
-
-def lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
-
-def flat(trace: Trace) -> list[tuple[str, int, str]]:
-    return [(b.kind, b.request, b.text) for b in trace.blocks]
 
 
 def bill(trace: Trace) -> Usage:
@@ -72,7 +60,7 @@ def test_consecutive_requests_hold_the_conversation_once() -> None:
 
 
 def test_a_cache_mark_that_moves_is_no_change() -> None:
-    assert "cache_control" in json.dumps(lines("exchanges.jsonl")[1]["request"]["messages"])
+    assert "cache_control" in json.dumps(lines(DATA / "exchanges.jsonl")[1]["request"]["messages"])
     trace = load(DATA / "exchanges.jsonl")
     assert [e.kind for e in trace.edits] == ["clear"]  # the provider's alone
     assert "cache_control" not in (trace.prefixes[0].tools or "")
@@ -87,7 +75,7 @@ def test_what_the_provider_cleared_is_found_from_its_count() -> None:
 
 
 def test_tools_whose_results_are_spared_are_not_cleared(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")
+    rows = lines(DATA / "exchanges.jsonl")
     rows[3]["request"]["context_management"]["edits"][0]["exclude_tools"] = ["read"]
     trace = load(write(tmp_path / "a.jsonl", *rows))
     assert trace.edits == ()
@@ -130,19 +118,19 @@ def test_a_stream_ends_with_its_final_counts(name: str) -> None:
 
 
 def test_a_stream_that_ends_early_has_a_placeholder(tmp_path: Path) -> None:
-    trace = load(write(tmp_path / "a.txt", *lines("stream.chunks.txt")[:-2]))
+    trace = load(write(tmp_path / "a.txt", *lines(DATA / "stream.chunks.txt")[:-2]))
     assert trace.requests[0].usage == Usage(43, output=1, output_quality="placeholder")
 
 
 def test_one_damaged_event_costs_one_event(tmp_path: Path) -> None:
-    rows = lines("stream.chunks.txt")
+    rows = lines(DATA / "stream.chunks.txt")
     rows.insert(2, {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "x"}})
     rows.insert(2, {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta"}})
     assert flat(load(write(tmp_path / "a.txt", *rows))) == flat(load(DATA / "stream.chunks.txt"))
 
 
 def test_a_client_that_clears_results_itself(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")
+    rows = lines(DATA / "exchanges.jsonl")
     del rows[3]["response"]["context_management"]
     rows[3]["request"]["messages"][2]["content"][0]["content"] = "[old]"
     trace = load(write(tmp_path / "a.jsonl", *rows))
@@ -150,7 +138,7 @@ def test_a_client_that_clears_results_itself(tmp_path: Path) -> None:
 
 
 def test_a_client_that_drops_its_oldest_messages(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")
+    rows = lines(DATA / "exchanges.jsonl")
     del rows[3]["response"]["context_management"]
     del rows[3]["request"]["messages"][:3]
     trace = load(write(tmp_path / "a.jsonl", *rows))
@@ -159,7 +147,7 @@ def test_a_client_that_drops_its_oldest_messages(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_is_not_sent_back_leaves(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")[:2]
+    rows = lines(DATA / "exchanges.jsonl")[:2]
     trace = load(write(tmp_path / "a.jsonl", rows[0], rows[0], rows[1]))
     assert len(trace.requests) == 3
     assert [(e.kind, e.request, e.blocks) for e in trace.edits] == [("evict", 2, (1, 2, 3))]
@@ -167,13 +155,13 @@ def test_an_answer_that_is_not_sent_back_leaves(tmp_path: Path) -> None:
 
 
 def test_requests_and_responses_one_after_the_other(tmp_path: Path) -> None:
-    split = [part for row in lines("exchanges.jsonl") for part in (row["request"], row["response"])]
+    split = [part for row in lines(DATA / "exchanges.jsonl") for part in (row["request"], row["response"])]
     trace = load(write(tmp_path / "a.jsonl", *split))
     assert flat(trace) == flat(load(DATA / "exchanges.jsonl"))
 
 
 def test_an_agent_within_the_time_of_a_run_is_its_child(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")
+    rows = lines(DATA / "exchanges.jsonl")
     agent = json.loads(json.dumps(rows[0]).replace("Compare a and b.", "You are an agent."))
     trace = load(write(tmp_path / "a.jsonl", *rows[:2], agent, *rows[2:]))
     assert flat(trace) == flat(load(DATA / "exchanges.jsonl"))
@@ -181,14 +169,14 @@ def test_an_agent_within_the_time_of_a_run_is_its_child(tmp_path: Path) -> None:
 
 
 def test_two_runs_after_each_other_are_two_runs(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")
+    rows = lines(DATA / "exchanges.jsonl")
     trace = load(write(tmp_path / "a.jsonl", *rows, *rows))
     assert [flat(c) for c in trace.children] == [flat(load(DATA / "exchanges.jsonl"))] * 2
     assert trace.requests == ()
 
 
 def test_a_conversation_by_itself(tmp_path: Path) -> None:
-    messages = lines("exchanges.jsonl")[3]["request"]["messages"]
+    messages = lines(DATA / "exchanges.jsonl")[3]["request"]["messages"]
     (tmp_path / "api_conversation_history.json").write_text(json.dumps(messages))
     trace = load(tmp_path / "api_conversation_history.json")
     # The last result is the input of a call that is not in the record: it comes after the last one.

@@ -14,28 +14,16 @@ from hypothesis import strategies as st
 from labkit.record.formats import gemini_api, gemini_cli
 from labkit.record.formats.gemini_parts import Ids, parts_blocks, usage_of
 from labkit.record.load import load
-from labkit.record.trace import Prefix, Trace, Usage
+from labkit.record.trace import Prefix, Usage
 from mutants import mutants, read_damaged, sound
+from records import flat, total, write
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "gemini"
 HEAD = {"sessionId": "s1", "projectHash": "0f", "startTime": "2026-05-04T08:00:00.000Z"}
 
 
-def write(path: Path, *records: Any) -> Path:
-    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    return path
-
-
 def reply(key: str, text: str, **more: Any) -> dict[str, Any]:
     return {"id": key, "type": "gemini", "content": text, **more}
-
-
-def total(trace: Trace) -> int:
-    return 0 if trace.usage is None else trace.usage.total_input + trace.usage.output
-
-
-def flat(trace: Trace) -> list[tuple[str, int, str]]:
-    return [(b.kind, b.request, b.text) for b in trace.blocks]
 
 
 def test_a_chat_in_one_pretty_printed_object() -> None:

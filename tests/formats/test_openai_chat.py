@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.record.edits import as_sent
+from labkit.record.formats import openai_chat
 from labkit.record.load import load
-from labkit.record.trace import Trace, Usage
+from labkit.record.trace import Usage
 from mutants import mutants, read_damaged, sound
+from records import flat, lines, write
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "openai_chat"
 SAID = [
@@ -28,19 +30,6 @@ SAID = [
     ("text", 3, "And c?"),
     ("text", 4, "None."),
 ]
-
-
-def write(path: Path, *records: Any) -> Path:
-    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    return path
-
-
-def lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
-
-def flat(trace: Trace) -> list[tuple[str, int, str]]:
-    return [(b.kind, b.request, b.text) for b in trace.blocks]
 
 
 def test_a_folder_of_full_prompts_is_one_run_in_the_order_of_sending() -> None:
@@ -98,13 +87,13 @@ def test_streams(name: str) -> None:
 
 
 def test_a_call_with_a_mad_number_does_not_fill_the_memory(tmp_path: Path) -> None:
-    rows = lines("stream.chunks.txt")
+    rows = lines(DATA / "stream.chunks.txt")
     rows.insert(3, {**rows[2], "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 10**12}]}}]})
     assert flat(load(write(tmp_path / "a.txt", *rows))) == flat(load(DATA / "stream.chunks.txt"))
 
 
 def test_calls_written_as_text_are_shown_as_calls(tmp_path: Path) -> None:
-    raw = lines("exchanges.jsonl")[1]["request"]["messages"]
+    raw = lines(DATA / "exchanges.jsonl")[1]["request"]["messages"]
     sent = [
         {"role": "system", "content": "Be brief. Tools: read."},
         raw[1],
@@ -113,7 +102,7 @@ def test_calls_written_as_text_are_shown_as_calls(tmp_path: Path) -> None:
         {"role": "user", "content": "RESULT of read: two"},
     ]
     tools = [{"type": "function", "function": {"name": "read"}}]
-    answer = lines("exchanges.jsonl")[1]["response"]
+    answer = lines(DATA / "exchanges.jsonl")[1]["response"]
     trace = load(
         write(tmp_path / "a.jsonl", {"messages": sent, "raw_messages": raw, "tools": tools, "response": answer})
     )
@@ -139,7 +128,7 @@ def test_a_client_that_summarizes(tmp_path: Path) -> None:
 
 
 def test_a_conversation_by_itself(tmp_path: Path) -> None:
-    messages = [*lines("exchanges.jsonl")[2]["request"]["messages"], {"role": "assistant", "content": "None."}]
+    messages = [*lines(DATA / "exchanges.jsonl")[2]["request"]["messages"], {"role": "assistant", "content": "None."}]
     for path in (write(tmp_path / "a.jsonl", *messages), tmp_path / "b.json"):
         if path.suffix == ".json":
             path.write_text(json.dumps(messages))
@@ -187,3 +176,9 @@ def test_two_real_runs_in_one_folder_are_two_runs(corpus: Path) -> None:
     trace = load(corpus / "openai-chat" / "openhands-sdk")
     assert [len(c.requests) for c in trace.children] == [5, 4]
     assert {r.model for r in trace.children[1].requests} == {"litellm_proxy/deepseek-chat", None}
+
+
+def test_lines_of_another_program_that_begin_like_a_message_are_not_chat(tmp_path: Path) -> None:
+    said = {"role": "user", "content": "Which branch?", "timestamp": "2026-06-01T10:00:00Z"}
+    assert openai_chat.matches(write(tmp_path / "chat.jsonl", said, {"role": "assistant", "content": "main"}))
+    assert not openai_chat.matches(write(tmp_path / "other.jsonl", said, {"type": "tool_call", "arguments": "status"}))

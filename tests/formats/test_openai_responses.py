@@ -13,23 +13,11 @@ from hypothesis import strategies as st
 from labkit.record.edits import as_sent
 from labkit.record.formats import openai_responses
 from labkit.record.load import load
-from labkit.record.trace import Prefix, Trace, Usage
+from labkit.record.trace import Prefix, Usage
 from mutants import mutants, read_damaged, sound
+from records import flat, lines, write
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "openai_responses"
-
-
-def write(path: Path, *records: Any) -> Path:
-    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    return path
-
-
-def lines(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
-
-
-def flat(trace: Trace) -> list[tuple[str, int, str]]:
-    return [(b.kind, b.request, b.text) for b in trace.blocks]
 
 
 def test_consecutive_requests_hold_the_conversation_once() -> None:
@@ -87,7 +75,7 @@ def test_a_compaction_at_the_provider_replaces_what_came_before_it() -> None:
 
 
 def test_a_client_that_goes_on_from_a_compaction(tmp_path: Path) -> None:
-    rows = lines("exchanges.jsonl")
+    rows = lines(DATA / "exchanges.jsonl")
     item = {"type": "compaction", "id": "cmp", "encrypted_content": "gAAA"}
     rows[1]["response"]["output"].append(item)
     after = {"request": {"model": "gpt-x", "input": [item, {"role": "user", "content": "And c?"}]}}
@@ -104,14 +92,14 @@ def test_ids_that_change_between_the_events_of_an_item() -> None:
 
 
 def test_a_stream_that_ends_early_keeps_its_items(tmp_path: Path) -> None:
-    trace = load(write(tmp_path / "a.txt", *lines("stream.chunks.txt")[:-1]))
+    trace = load(write(tmp_path / "a.txt", *lines(DATA / "stream.chunks.txt")[:-1]))
     assert [b.kind for b in trace.blocks] == ["thinking", "call"]
     assert trace.requests[0].usage is None
     assert any("ended early" in w for w in trace.warnings)
 
 
 def test_tools_at_the_provider_are_calls_with_their_results(tmp_path: Path) -> None:
-    row = lines("exchanges.jsonl")[0]["response"]
+    row = lines(DATA / "exchanges.jsonl")[0]["response"]
     row["output"] = [
         {"type": "mcp_list_tools", "id": "l", "tools": [{"name": "find"}]},
         {"type": "mcp_call", "id": "m", "name": "find", "arguments": '{"q":"x"}', "output": "found"},
@@ -134,7 +122,7 @@ def test_tools_at_the_provider_are_calls_with_their_results(tmp_path: Path) -> N
 
 
 def test_items_by_themselves(tmp_path: Path) -> None:
-    items = lines("exchanges.jsonl")[3]["request"]["input"][1:]
+    items = lines(DATA / "exchanges.jsonl")[3]["request"]["input"][1:]
     (tmp_path / "a.json").write_text(json.dumps(items))
     trace = load(tmp_path / "a.json")
     assert [b.text for b in trace.blocks] == [b.text for b in load(DATA / "exchanges.jsonl").blocks][:-1]

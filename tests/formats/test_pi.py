@@ -15,14 +15,10 @@ from labkit.record.formats import pi
 from labkit.record.load import load
 from labkit.record.trace import Usage
 from mutants import mutants, read_damaged, sound
+from records import write
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "pi"
 HEAD = {"type": "session", "version": 3, "id": "5e550000", "timestamp": "2026-06-01T10:00:00.000Z", "cwd": "/home/ada"}
-
-
-def write(path: Path, *entries: Any) -> Path:
-    path.write_text("".join(json.dumps(e) + "\n" for e in entries), encoding="utf-8")
-    return path
 
 
 def entry(key: str, parent: str | None, role: str, content: Any, **more: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from labkit.record.formats.chat import chat_blocks, chat_text, chat_usage
 from labkit.record.formats.common import as_dict, as_list, as_text, epoch, json_text
+from labkit.record.formats.jsonl import first_objects
 from labkit.record.formats.traffic import Exchange, Traffic
 from labkit.record.formats.traffic_files import (
     Api,
@@ -86,7 +87,8 @@ def matches(path: Path) -> bool:
     if path.is_dir():
         return bool(folder_files(path, matches))
     head = first_entry(path)
-    return _API.knows(head) or _is_message(head)
+    # Other programs' lines may begin like a message; a conversation consists of nothing else.
+    return _API.knows(head) or (_is_message(head) and all(map(_is_message, first_objects(path))))
 
 
 def read(path: Path) -> Trace:
