@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 from labkit.ladder.manager import ContextManager
-from labkit.ladder.policy import Policy, load_policy
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy
 from labkit.record.sizes import measure
 from labkit.record.trace import Block
 from labkit.replay.replay import replay

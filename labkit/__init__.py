@@ -13,7 +13,8 @@ from labkit.errors import ContextOverflow, EditRefused, InputError, LabError, Su
 from labkit.files import data_path
 from labkit.ladder.events import Event
 from labkit.ladder.manager import ContextManager
-from labkit.ladder.policy import Policy, load_policy, presets
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy, presets
 from labkit.ladder.rungs import Summary, clear, compact, stub
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.record.lines import LINE_ITEMS, line_of

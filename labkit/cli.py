@@ -15,7 +15,7 @@ from rich.text import Text
 
 from labkit.errors import InputError, LabError
 from labkit.files import atomic_write
-from labkit.ladder.policy import load_policy
+from labkit.ladder.presets import load_policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.price.prices import prices
 from labkit.record.load import load

@@ -6,7 +6,9 @@ The command line prints that sentence and exits with status 2.
 
 from __future__ import annotations
 
-__all__ = ["ContextOverflow", "EditRefused", "InputError", "LabError", "SummaryFailed"]
+from collections.abc import Iterable
+
+__all__ = ["ContextOverflow", "EditRefused", "InputError", "LabError", "SummaryFailed", "closest"]
 
 
 class LabError(Exception):
@@ -43,3 +45,19 @@ class EditRefused(LabError, RuntimeError):
 
 class SummaryFailed(LabError, RuntimeError):
     """The model that was asked for a summary gave none; the history is as it was."""
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """Words for an error about an unknown name: the nearest known one, or nothing.
+
+    Examples
+    --------
+    >>> closest("triger", ["trigger", "floor"])
+    ", did you mean 'trigger'?"
+    >>> closest("xyz", ["trigger", "floor"])
+    ''
+    """
+    import difflib  # here, because errors are rare and import labkit is not
+
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f", did you mean {near[0]!r}?" if near else ""

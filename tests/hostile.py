@@ -494,7 +494,7 @@ def use(path: Path, number: int) -> None:
     from rich.console import Console
 
     from labkit.errors import LabError
-    from labkit.ladder.policy import load_policy
+    from labkit.ladder.presets import load_policy
     from labkit.replay.whatif import whatif
 
     Console(file=io.StringIO(), width=100).print(audit_report(report))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.ladder.policy import Policy, load_policy
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy
 from labkit.price.cache import CacheRules, cache_rules
 from labkit.price.cache_state import Breakpoint, Entry, Spent, spend
 from labkit.record.sizes import measure

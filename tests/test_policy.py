@@ -12,17 +12,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import InputError
-from labkit.ladder.policy import Policy, load_policy, presets
+from labkit.ladder.policy import SUPERSEDED, Policy
+from labkit.ladder.presets import load_policy, presets
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"keep": -1}, "keep is -1: it counts tool results, so give 0 or more"),
+    ({"keep": -1}, "keep is -1: it counts tool results, so give 0 or more, or None for never"),
     ({"floor": -5}, "floor is -5: it counts tokens, so give 0 or more"),
     ({"keep_recent": -1}, "keep_recent is -1: it counts messages, so give 0 or more"),
     ({"stub_chars": -1}, "stub_chars is -1: it counts characters, so give 0 or more"),
     ({"keep": 2.5}, "keep is 2.5: give a whole number"),
     ({"keep": True}, "keep is True: give a whole number"),
     ({"keep": "3"}, "keep is '3': give a whole number"),
-    ({"keep": None}, "keep is None: give a whole number"),
+    ({"floor": None}, "floor is None: give a whole number"),
+    ({"trigger_by": "words"}, "trigger_by is 'words': give 'tokens' or 'tool_uses' or 'fraction'"),
+    ({"trigger_by": "fraction"}, "trigger is 30000: it is a share of the window, so give more than 0, up to 1"),
+    ({"trigger_by": "fraction", "trigger": 0.8, "window": None}, "trigger_by is 'fraction' and window is None: give"),
+    ({"trigger_by": "tool_uses", "trigger": 0}, "trigger is 0: it counts tool results, so give 1 or more, or None"),
+    ({"evict": ["same_cal"]}, "evict has 'same_cal', did you mean 'same_call'?: give some of same_call, edited, wider"),
+    ({"evict": "edited"}, "evict is 'edited': give a list of rules"),
+    ({"cap_of": 5}, "cap_of is 5: give caps by tool, such as {'run_tests': 500}"),
+    ({"cap_of": {"read": 0}}, "cap_of['read'] is 0: it counts tokens, so give 1 or more, or None for never"),
+    ({"cap_tail": 1.5}, "cap_tail is 1.5: it is a share of the preview, so give 0 to 1"),
+    ({"cap_tail": float("nan")}, "cap_tail is nan: it is a share of the preview, so give 0 to 1"),
+    ({"only_cold": -1}, "only_cold is -1: it counts seconds, so give 0 or more, or None"),
+    ({"stub_text": 5}, "stub_text is 5: give a text, or None for words that name the call"),
+    ({"hand_off_above": 300_000}, "hand_off_above is 300,000, over the window of 200,000: it would never act"),
+    ({"lifetime": "2h"}, "lifetime is '2h': give '5m' or '1h'"),
+    ({"batch": 0}, "batch is 0: it counts tool results, so give 1 or more"),
+    ({"remembers": "no"}, "remembers is 'no': give true or false"),
     ({"trigger": 0}, "trigger is 0: it counts tokens, so give 1 or more, or None for never"),
     ({"window": "200k"}, "window is '200k': give a whole number"),
     (
@@ -107,7 +124,10 @@ def test_the_presets_are_the_published_thresholds() -> None:
         window=st.none(),
         trigger=st.none() | st.integers(1, 10**7),
         floor=st.integers(0, 10**6),
-        keep=st.integers(0, 100),
+        keep=st.none() | st.integers(0, 100),
+        cap_of=st.dictionaries(st.text(max_size=5), st.none() | st.integers(1, 10**6)),
+        evict=st.frozensets(st.sampled_from(SUPERSEDED)),
+        only_cold=st.none() | st.floats(0, 1e6),
         pinned=st.frozensets(st.text(max_size=5)),
         stub_chars=st.none() | st.integers(0, 500),
         edits_at=st.sampled_from(["client", "server"]),

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from labkit.files import data_path
-from labkit.ladder.policy import Policy, load_policy
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy
 from labkit.price.prices import prices
 from labkit.record.load import load
 from labkit.replay.bill import bill

@@ -12,7 +12,7 @@ import pytest
 from labkit import cli
 from labkit.errors import InputError
 from labkit.files import data_path
-from labkit.ladder.policy import load_policy
+from labkit.ladder.presets import load_policy
 from labkit.price.cache import cache_rules
 from labkit.price.prices import prices
 from labkit.record.load import load

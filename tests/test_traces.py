@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from labkit.files import data_path
-from labkit.ladder.policy import Policy, load_policy
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy
 from labkit.record.generate import documents, main
 from labkit.record.generate_invoice import INVOICE_NEEDS, with_invoice_needs
 from labkit.record.generate_support import CONSTRAINT, LONG_RESULT_TURN, PAUSE, SUPERSEDED

@@ -2,48 +2,119 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from labkit.errors import InputError
-from labkit.files import load_data
+from labkit.errors import InputError, closest
 
-__all__ = ["Policy", "load_policy", "presets"]
+__all__ = ["SUPERSEDED", "Policy"]
+
+SUPERSEDED = ("same_call", "edited", "wider_read")
+"""Why a result may be superseded: the same call was made again; the file it shows was edited since; a later
+read shows all of it."""
+
+TriggerBy = Literal["tokens", "tool_uses", "fraction"]
+CapBy = Literal["tokens", "characters"]
+KeepBy = Literal["results", "groups"]
+KeepRecentBy = Literal["messages", "tokens"]
+FloorIs = Literal["minimum", "target"]
+Side = Literal["client", "server"]
+BoundThinking = Literal["refuse", "drop"]
+Lifetime = Literal["5m", "1h"]
 
 
 @dataclass(frozen=True)
 class Policy:
     """What a harness does to its context, and when.
 
+    The rungs stand in the order in which they are climbed; the first acts when a result comes in, the
+    others before a request is sent. ``Policy.nothing()`` has none, and ``dataclasses.replace`` adds one.
+
     Parameters
     ----------
     window : int, optional
         The model's hard limit, in tokens; ``None`` for no limit.
-    trigger : int, optional
-        The rungs run only above this many tokens; ``None`` for never.
-    floor : int
-        A rung changes nothing unless it removes at least this many tokens: every edit breaks the
-        cached prefix, so a small one costs more than it saves. Anthropic calls it ``clear_at_least``.
-    keep : int
-        The newest tool results that are never cleared.
-    compact_above : int, optional
-        If the context is still larger than this after clearing, it is summarized; ``None`` for never.
-    keep_recent : int
-        The newest messages that a summary leaves word for word.
-    pinned : frozenset of str
-        Tools whose results are never cleared.
-    stub_if_smaller : bool
-        Clear a result only where the stub is smaller than the result.
-    stub_chars : int, optional
-        The longest arguments, and the longest error, that a stub repeats; ``None`` for all of them.
+    trigger : int or float, optional
+        *Clear* and *compact* run only past this; ``None`` for never.
+    trigger_by : {"tokens", "tool_uses", "fraction"}
+        What it counts: tokens of the prompt, uncleared results in it, or the share of the window in use.
+    strict : bool
+        Whether a prompt of exactly the trigger is not yet past it.
+    count_prefix : bool
+        Whether system prompt and tool schemas count towards the triggers. Some harnesses see messages only.
+    only_cold : float, optional
+        Edit what was sent only after a pause of more than this many seconds, or where nothing is
+        warm: an edit of a cold prefix breaks nothing. ``None`` for at any time.
+    remembers : bool
+        Whether an edit lasts. A harness that edits a copy for each request forgets, and decides anew
+        from the whole record.
     edits_at : {"client", "server"}
         Who edits. Some models bind their thinking to the exact prefix: there a client may not edit
         what was sent, a server may.
     bound_thinking : {"refuse", "drop"}
         What a client-side edit does on such a model: refuse, or drop the thinking it would invalidate.
+    floor : int
+        A rung changes nothing unless it removes at least this many tokens: every edit breaks the
+        cached prefix, so a small one costs more than it saves. Anthropic calls it ``clear_at_least``.
+    floor_is : {"minimum", "target"}
+        ``target`` reads the same number as LangChain does: *clear* stops as soon as so many are
+        removed, and acts even where there are fewer.
+    cap : int, optional
+        *Cap*: a result larger than this is shaped where it is made; ``None`` for never.
+    cap_by : {"tokens", "characters"}
+        What ``cap``, ``cap_of`` and ``cap_preview`` count.
+    cap_of : mapping of str to int or None
+        Tools with a cap of their own; ``None`` for no cap. Kept as sorted pairs.
+    cap_preview : int, optional
+        How much of a capped result is shown; ``None`` for as much as the cap.
+    cap_tail : float
+        Share of the preview, 0 to 1, that is taken from the end of the result.
+    offload : bool
+        Whether the whole result is kept in a file and the preview names its path.
+    evict : frozenset of str
+        *Evict*: which superseded results are removed, from :data:`SUPERSEDED`; empty for none.
+    keep : int, optional
+        *Clear*: the newest tool results that are never cleared; ``None``: results are never cleared.
+    keep_by : {"results", "groups"}
+        Whether ``keep`` counts results, or groups of results that answer calls made together.
+    pinned : frozenset of str
+        Tools whose results are never cleared or evicted.
+    pinned_take_keep : bool
+        Whether a pinned result uses up one of ``keep``: pinned results are left out after keep is
+        counted, and not before.
+    batch : int
+        *Clear* sees only whole batches of this many results, so that it acts once a batch.
+    clear_inputs : frozenset of str
+        Tools whose call arguments are cleared with the result; ``"*"`` for every tool.
+    keep_thinking : int, optional
+        Thinking of so many newest assistant messages is kept and older thinking dropped when *clear*
+        runs; ``None``: thinking is never cleared.
+    stub_text : str, optional
+        What stands for a cleared result; ``None``: words that name the call, its size and its first error.
+    stub_if_smaller : bool
+        Clear a result only where the stub is smaller than the result.
+    stub_chars : int, optional
+        The longest arguments, and the longest error, that a stub repeats; ``None`` for all of them.
+    compact_above : int, optional
+        *Compact*: past the trigger, if the context is still larger than this after clearing, it is
+        summarized; ``None`` for never.
+    keep_recent : int
+        The newest messages that a summary leaves word for word.
+    keep_recent_by : {"messages", "tokens"}
+        What ``keep_recent`` counts.
+    keep_first : int
+        Messages at the start that a summary leaves word for word; the task is often the first.
+    compact_before_pause : bool
+        Compact while the cache is still warm if the next pause outlives it, and there is more than
+        ``compact_above``. It knows the pause ahead, so a real harness can do no better.
+    hand_off_above : int, optional
+        *Hand off*: past this many tokens, after the other rungs, a fresh context starts from an
+        artifact; ``None`` for never.
+    lifetime : {"5m", "1h"}
+        Of the cache entries that the harness writes.
+    keep_alive : int
+        During a pause, read the cache again this many times at most to keep it from expiring.
 
     Raises
     ------
@@ -57,53 +128,96 @@ class Policy:
     >>> Policy(keep=-1)
     Traceback (most recent call last):
     ...
-    labkit.errors.InputError: keep is -1: it counts tool results, so give 0 or more
+    labkit.errors.InputError: keep is -1: it counts tool results, so give 0 or more, or None for never
     """
 
     window: int | None = 200_000
-    trigger: int | None = 30_000
+    trigger: int | float | None = 30_000
+    trigger_by: TriggerBy = "tokens"
+    strict: bool = True
+    count_prefix: bool = True
+    only_cold: float | None = None
+    remembers: bool = True
+    edits_at: Side = "client"
+    bound_thinking: BoundThinking = "refuse"
     floor: int = 10_000
-    keep: int = 3
-    compact_above: int | None = 20_000
-    keep_recent: int = 10
+    floor_is: FloorIs = "minimum"
+    cap: int | None = None
+    cap_by: CapBy = "tokens"
+    cap_of: tuple[tuple[str, int | None], ...] = ()
+    cap_preview: int | None = None
+    cap_tail: float = 0.5
+    offload: bool = True
+    evict: frozenset[str] = frozenset()
+    keep: int | None = 3
+    keep_by: KeepBy = "results"
     pinned: frozenset[str] = frozenset({"notes_read"})
+    pinned_take_keep: bool = False
+    batch: int = 1
+    clear_inputs: frozenset[str] = frozenset()
+    keep_thinking: int | None = None
+    stub_text: str | None = None
     stub_if_smaller: bool = True
     stub_chars: int | None = 200
-    edits_at: Literal["client", "server"] = "client"
-    bound_thinking: Literal["refuse", "drop"] = "refuse"
+    compact_above: int | None = 20_000
+    keep_recent: int = 10
+    keep_recent_by: KeepRecentBy = "messages"
+    keep_first: int = 0
+    compact_before_pause: bool = False
+    hand_off_above: int | None = None
+    lifetime: Lifetime = "5m"
+    keep_alive: int = 0
 
     def __post_init__(self) -> None:
-        counted = {"floor": "tokens", "keep": "tool results", "keep_recent": "messages", "stub_chars": "characters"}
-        for name, unit in counted.items():
-            value = getattr(self, name)
-            if name == "stub_chars" and value is None:
-                continue
-            _whole(name, value)
-            if value < 0:
-                raise InputError(f"{name} is {value}: it counts {unit}, so give 0 or more")
-        for name in ("window", "trigger", "compact_above"):
-            value = getattr(self, name)
-            if value is not None:
-                _whole(name, value)
-                if value < 1:
-                    raise InputError(f"{name} is {value}: it counts tokens, so give 1 or more, or None for never")
-        for name in ("trigger", "compact_above"):
-            value = getattr(self, name)
-            if value is not None and self.window is not None and value > self.window:
+        for name, (unit, least, never) in _COUNTS.items():
+            _counted(name, getattr(self, name), unit, least, never)
+        self._check_trigger()
+        for name in ("compact_above", "hand_off_above"):
+            self._within_window(name, getattr(self, name))
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(f"{name} is {getattr(self, name)!r}: give {' or '.join(map(repr, allowed))}")
+        for name in _SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} is {getattr(self, name)!r}: give true or false")
+        for name in ("pinned", "clear_inputs", "evict"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        for rule in sorted(self.evict - set(SUPERSEDED)):
+            raise InputError(f"evict has {rule!r}{closest(rule, SUPERSEDED)}: give some of {', '.join(SUPERSEDED)}")
+        object.__setattr__(self, "cap_of", _caps(self.cap_of))
+        _number("cap_tail", self.cap_tail)
+        if not 0 <= self.cap_tail <= 1:
+            raise InputError(f"cap_tail is {self.cap_tail}: it is a share of the preview, so give 0 to 1")
+        if self.only_cold is not None:
+            _number("only_cold", self.only_cold)
+            if not self.only_cold >= 0:
+                raise InputError(f"only_cold is {self.only_cold}: it counts seconds, so give 0 or more, or None")
+        if self.stub_text is not None and not isinstance(self.stub_text, str):
+            raise InputError(f"stub_text is {self.stub_text!r}: give a text, or None for words that name the call")
+
+    def _check_trigger(self) -> None:
+        if self.trigger is None:
+            return
+        if self.trigger_by == "fraction":
+            _number("trigger", self.trigger)
+            if not 0 < self.trigger <= 1:
                 raise InputError(
-                    f"{name} is {value:,}, over the window of {self.window:,}: it would never act, "
-                    f"so give at most {self.window:,}, or None for never"
+                    f"trigger is {self.trigger}: it is a share of the window, so give more than 0, up to 1"
                 )
-        if self.edits_at not in ("client", "server"):
-            raise InputError(f"edits_at is {self.edits_at!r}: give 'client' or 'server'")
-        if self.bound_thinking not in ("refuse", "drop"):
-            raise InputError(f"bound_thinking is {self.bound_thinking!r}: give 'refuse' or 'drop'")
-        if not isinstance(self.stub_if_smaller, bool):
-            raise InputError(f"stub_if_smaller is {self.stub_if_smaller!r}: give true or false")
-        pinned: object = self.pinned
-        if not isinstance(pinned, list | tuple | set | frozenset) or not all(isinstance(tool, str) for tool in pinned):
-            raise InputError(f"pinned is {pinned!r}: give a list of tool names")
-        object.__setattr__(self, "pinned", frozenset(pinned))
+            if self.window is None:
+                raise InputError("trigger_by is 'fraction' and window is None: give the window, in tokens")
+            return
+        unit = "tool results" if self.trigger_by == "tool_uses" else "tokens"
+        _counted("trigger", self.trigger, unit, 1, True)
+        if self.trigger_by == "tokens":
+            self._within_window("trigger", self.trigger)
+
+    def _within_window(self, name: str, value: float | None) -> None:
+        if value is not None and self.window is not None and value > self.window:
+            raise InputError(
+                f"{name} is {value:,}, over the window of {self.window:,}: it would never act, "
+                f"so give at most {self.window:,}, or None for never"
+            )
 
     @classmethod
     def nothing(cls) -> Policy:
@@ -123,7 +237,7 @@ class Policy:
         for name in values:
             if name not in known:
                 raise InputError(
-                    f"unknown policy field {name!r}{_closest(name, known)}: the fields are {', '.join(known)}"
+                    f"unknown policy field {name!r}{closest(name, known)}: the fields are {', '.join(known)}"
                 )
         try:
             return cls(**values)
@@ -132,77 +246,86 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as plain JSON values; :meth:`from_dict` reads them back."""
-        return {**asdict(self), "pinned": sorted(self.pinned)}
+        sets = {name: sorted(getattr(self, name)) for name in ("pinned", "clear_inputs", "evict")}
+        return {**asdict(self), **sets, "cap_of": dict(self.cap_of)}
+
+    def cap_for(self, tool: str | None) -> int | None:
+        """The cap of a tool's results, or ``None`` for none.
+
+        Examples
+        --------
+        >>> policy = Policy(cap=2_000, cap_of={"read_file": None, "run_tests": 500})
+        >>> policy.cap_for("read_file"), policy.cap_for("run_tests"), policy.cap_for("grep")
+        (None, 500, 2000)
+        """
+        return dict(self.cap_of).get(tool or "", self.cap) if self.cap_of else self.cap
 
 
-def _whole(name: str, value: object) -> None:
+# Field to unit, least value, and whether None means never.
+_COUNTS: dict[str, tuple[str, int, bool]] = {
+    "window": ("tokens", 1, True),
+    "floor": ("tokens", 0, False),
+    "cap": ("tokens", 1, True),
+    "cap_preview": ("tokens", 0, True),
+    "keep": ("tool results", 0, True),
+    "batch": ("tool results", 1, False),
+    "keep_thinking": ("assistant messages", 0, True),
+    "stub_chars": ("characters", 0, True),
+    "compact_above": ("tokens", 1, True),
+    "keep_recent": ("messages", 0, False),
+    "keep_first": ("messages", 0, False),
+    "hand_off_above": ("tokens", 1, True),
+    "keep_alive": ("reads of the cache", 0, False),
+}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "trigger_by": get_args(TriggerBy),
+    "edits_at": get_args(Side),
+    "bound_thinking": get_args(BoundThinking),
+    "floor_is": get_args(FloorIs),
+    "cap_by": get_args(CapBy),
+    "keep_by": get_args(KeepBy),
+    "keep_recent_by": get_args(KeepRecentBy),
+    "lifetime": get_args(Lifetime),
+}
+_SWITCHES = (
+    "strict",
+    "count_prefix",
+    "remembers",
+    "offload",
+    "pinned_take_keep",
+    "stub_if_smaller",
+    "compact_before_pause",
+)
+
+
+def _counted(name: str, value: object, unit: str, least: int, never: bool) -> None:
+    if value is None and never:
+        return
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} is {value!r}: give a whole number")
+    if value < least:
+        more = ", or None for never" if never else ""
+        raise InputError(f"{name} is {value}: it counts {unit}, so give {least} or more{more}")
 
 
-def _closest(name: str, known: list[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, known, n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
+def _number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name} is {value!r}: give a number")
 
 
-def presets() -> dict[str, Policy]:
-    """The policies of ``data/presets.json`` by name.
-
-    Examples
-    --------
-    >>> presets()["article"].stub_if_smaller
-    False
-    """
-    return {name: Policy.from_dict(p["policy"]) for name, p in load_data("presets.json")["presets"].items()}
+def _names(name: str, value: object) -> frozenset[str]:
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(v, str) for v in value):
+        raise InputError(f"{name} is {value!r}: give a list of {'rules' if name == 'evict' else 'tool names'}")
+    return frozenset(value)
 
 
-def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
-    """A policy from a preset's name, a JSON file, a mapping, or itself.
-
-    Parameters
-    ----------
-    given : str, Path, mapping or Policy
-        A name is looked up among the presets first, then as a file. A file or mapping may name a
-        ``preset`` to start from, for example ``{"preset": "article", "keep": 5}``.
-
-    Raises
-    ------
-    InputError
-        If there is no such preset or file, or the file does not describe a policy.
-
-    Examples
-    --------
-    >>> load_policy({"preset": "article", "keep": 5}).keep
-    5
-    """
-    if isinstance(given, Policy):
-        return given
-    if isinstance(given, Mapping):
-        values = dict(given)
-        base = values.pop("preset", None)
-        return Policy.from_dict(values if base is None else {**_preset(str(base)).to_dict(), **values})
-    known = presets()
-    if str(given) in known:
-        return known[str(given)]
-    path = Path(given).expanduser()
-    if not path.is_file():
-        raise InputError(
-            f"{given} is neither a preset nor a file{_closest(str(given), list(known))}: "
-            f"the presets are {', '.join(known)}, or give a JSON file"
-        )
+def _caps(value: object) -> tuple[tuple[str, int | None], ...]:
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f'{path} is not a policy in JSON ({error}): give an object such as {{"keep": 5}}') from None
-    if not isinstance(values, dict):
-        raise InputError(f'{path} holds a JSON {type(values).__name__}: give an object such as {{"keep": 5}}')
-    return load_policy(values)
-
-
-def _preset(name: str) -> Policy:
-    known = presets()
-    if name not in known:
-        raise InputError(f"unknown preset {name!r}{_closest(name, list(known))}: the presets are {', '.join(known)}")
-    return known[name]
+        pairs = dict(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        pairs = {None: None}
+    if not all(isinstance(tool, str) for tool in pairs):
+        raise InputError(f"cap_of is {value!r}: give caps by tool, such as {{'run_tests': 500}}")
+    for tool, cap in pairs.items():
+        _counted(f"cap_of[{tool!r}]", cap, "tokens", 1, True)
+    return tuple(sorted(pairs.items()))

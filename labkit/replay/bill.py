@@ -59,7 +59,7 @@ def bill(run: Replay, prices: Prices) -> Bill:
     Examples
     --------
     >>> from labkit.files import data_path
-    >>> from labkit.ladder.policy import load_policy
+    >>> from labkit.ladder.presets import load_policy
     >>> from labkit.price.prices import prices
     >>> from labkit.record.load import load
     >>> from labkit.replay.replay import replay

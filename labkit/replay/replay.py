@@ -237,7 +237,7 @@ def replay(
     Examples
     --------
     >>> from labkit.files import data_path
-    >>> from labkit.ladder.policy import load_policy
+    >>> from labkit.ladder.presets import load_policy
     >>> from labkit.record.load import load
     >>> run = replay(load(data_path("traces", "invoice-60.jsonl")), load_policy("article"))
     >>> f"{run.input:,} tokens, peak {run.peak:,}, {len(run.events)} events"

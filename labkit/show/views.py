@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabError
-from labkit.ladder.policy import Policy, load_policy
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.price.prices import prices as price_card
