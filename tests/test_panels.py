@@ -235,7 +235,7 @@ def test_plotly_comes_with_the_first_panel_and_on_demand(run: Trace, monkeypatch
 def test_a_bad_policy_is_a_sentence_in_the_panel(run: Trace) -> None:
     lk.panels.ladder(run, {"keep": -1})
     panel = opened()
-    assert words(panel).startswith("keep is -1: it counts tool results, so give 0 or more.")
+    assert words(panel).startswith("keep is -1: it counts tool results, so give 0 or more, or None for never.")
     assert numbers(panel)[0]
     panel.controls["keep"].value = 4
     assert words(panel).startswith("At trigger 30,000, keep 4: billed")

@@ -24,11 +24,11 @@ from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
-from labkit.show import views, views_session
+from labkit.show import cache_views, views, views_session
+from labkit.show.setup import Control, Setup, View
 from labkit.show.style import HEIGHT, Spec, template
-from labkit.show.views import Control, Setup, View
 
-__all__ = ["billed", "ladder", "mode", "results", "session"]
+__all__ = ["billed", "cache", "ladder", "mode", "results", "session"]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -99,6 +99,32 @@ def ladder(
         As for :func:`billed`. A policy that is wrong or refused is a sentence in the panel.
     """
     return _panel(lambda: views.ladder(trace, policy, rules=rules, prices=prices))
+
+
+def cache(
+    trace: Trace,
+    policy: str | Path | Mapping[str, Any] | Policy = "article",
+    *,
+    rules: CacheRules = ARTICLE_RULES,
+    prices: Prices | None = None,
+) -> Any:
+    """The read price at which a policy stops paying: move the trigger, add pauses.
+
+    Parameters
+    ----------
+    trace : Trace
+    policy : Policy, name, file or mapping
+        Where the controls stand at the start.
+    rules : CacheRules
+    prices : Prices, optional
+        Default: the ctxkit article's card.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: cache_views.cache(trace, policy, rules=rules, prices=prices))
 
 
 def session(source: Audit | Trace) -> Any:

@@ -18,6 +18,7 @@ from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
+from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
 from labkit.show.options import describe_decision, describe_options, fig_options
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
 from labkit.show.timeline import describe_session, fig_session
@@ -39,6 +40,7 @@ __all__ = [
     "describe_ladder",
     "describe_lines",
     "describe_options",
+    "describe_read_price",
     "describe_results",
     "describe_session",
     "fig_audit",
@@ -46,8 +48,11 @@ __all__ = [
     "fig_ladder",
     "fig_lines",
     "fig_options",
+    "fig_read_price",
     "fig_results",
     "fig_session",
+    "read_price",
+    "with_pauses",
 ]
 
 

@@ -6,8 +6,8 @@ Plain values and functions; :mod:`labkit.show.panels` wires them to widgets.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,85 +23,11 @@ from labkit.replay.bill import Bill, bill
 from labkit.replay.replay import Replay, replay
 from labkit.show.bars import draw_results
 from labkit.show.plots import draw_billed, draw_ladder
-from labkit.show.style import Spec, about, share
+from labkit.show.setup import Control, Setup, View
+from labkit.show.style import about, share
 from labkit.show.words import describe_billed, describe_ladder, describe_results, growth, telling, unit_of
 
-__all__ = ["Control", "Setup", "View", "billed", "ladder", "results"]
-
-
-@dataclass(frozen=True)
-class Control:
-    """One setting of a panel: a slider with a number box, or a choice.
-
-    Parameters
-    ----------
-    name : str
-        Key of its value.
-    label : str
-        What people read, unit included.
-    value : int or str
-        At the start.
-    low, high, step : int
-        Of a slider.
-    choices : mapping
-        Of a choice: what people read, and the value it stands for.
-    more : bool
-        Whether it stands under "more".
-    rows : int
-        Of a choice: so many stand below each other, to be clicked; 0 for a menu.
-    """
-
-    name: str
-    label: str
-    value: Any
-    low: int = 0
-    high: int = 0
-    step: int = 1
-    choices: Mapping[str, Any] = field(default_factory=dict)
-    more: bool = False
-    rows: int = 0
-
-
-@dataclass(frozen=True)
-class View:
-    """What a panel shows for one setting: a figure, four numbers with their notes, and words."""
-
-    figure: Spec
-    numbers: tuple[tuple[str, str, str], ...]
-    words: str
-
-
-@dataclass(frozen=True)
-class Setup:
-    """A panel before it is wired.
-
-    Parameters
-    ----------
-    key : str
-        A new panel of the same key replaces the old one.
-    controls : tuple of Control
-    draw : callable
-        From a value for each control to a View; raises LabError where the setting cannot be shown.
-    code : str
-        How to draw the same without a panel.
-    note : str
-        Words under "more".
-    trouble : str
-        What is wrong with how the panel was asked for.
-    fallback : Spec, optional
-        Shown while the first setting cannot be drawn.
-    reset : callable
-        Forgets what the panel remembers.
-    """
-
-    key: str
-    controls: tuple[Control, ...]
-    draw: Callable[[Mapping[str, Any]], View]
-    code: str
-    note: str = ""
-    trouble: str = ""
-    fallback: Spec | None = None
-    reset: Callable[[], None] = lambda: None
+__all__ = ["billed", "ladder", "results"]
 
 
 def billed(trace: Trace) -> Setup:

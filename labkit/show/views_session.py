@@ -10,9 +10,9 @@ from labkit.errors import InputError
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit, audit
 from labkit.show.session_report import dollars
+from labkit.show.setup import Control, Setup, View
 from labkit.show.style import share
 from labkit.show.timeline import CAUSE_STYLES, Moment, describe_moment, draw_session, moments, span
-from labkit.show.views import Control, Setup, View
 
 __all__ = ["session"]
 
