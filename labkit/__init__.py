@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from labkit.course.start import start
     from labkit.ladder.llm_summary import LLMSummarizer
     from labkit.ladder.notes import NotesFile
-    from labkit.ladder.summaries import ExtractiveSummarizer
+    from labkit.ladder.offload import Offload
+    from labkit.ladder.summaries import ExtractiveSummarizer, SizedSummarizer
     from labkit.price.prices import Prices, prices
     from labkit.record.formats.labkit_jsonl import save
     from labkit.replay.audit import Audit, audit
@@ -52,7 +53,9 @@ _LAZY = {
     "ExtractiveSummarizer": "labkit.ladder.summaries",
     "LLMSummarizer": "labkit.ladder.llm_summary",
     "NotesFile": "labkit.ladder.notes",
+    "Offload": "labkit.ladder.offload",
     "Prices": "labkit.price.prices",
+    "SizedSummarizer": "labkit.ladder.summaries",
     "WhatIf": "labkit.replay.whatif",
     "audit": "labkit.replay.audit",
     "bill": "labkit.replay.bill",
@@ -90,11 +93,13 @@ __all__ = [
     "LabError",
     "Need",
     "NotesFile",
+    "Offload",
     "Policy",
     "Prefix",
     "Prices",
     "Replay",
     "Request",
+    "SizedSummarizer",
     "Sizes",
     "Summary",
     "SummaryFailed",

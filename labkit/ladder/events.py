@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.ladder.policy import Side
 from labkit.record.trace import Block, Usage
 
-__all__ = ["Event", "Step"]
+__all__ = ["Event", "EventKind", "Step"]
+
+EventKind = Literal["capped", "evicted", "cleared", "dropped_thinking", "compacted", "handed_off"]
 
 
 @dataclass(frozen=True)
@@ -18,11 +21,11 @@ class Event:
     ----------
     request : int
         Index of the request before which it happened.
-    kind : {"cleared", "compacted", "dropped_thinking"}
+    kind : {"capped", "evicted", "cleared", "dropped_thinking", "compacted", "handed_off"}
         What was done.
     messages : int
-        How many results were cleared, messages summarized or thinking blocks dropped; 0 where a model
-        was paid for a summary that was no smaller and so was not used.
+        How many results were capped, evicted or cleared, thinking blocks dropped, or messages summarized
+        or left behind; 0 where a model was paid for a summary that was no smaller and so was not used.
     freed : int
         Tokens by which the context shrank.
     kept_prefix : int
@@ -30,6 +33,12 @@ class Event:
         still read.
     unread : int
         Results that no request had carried whole when the edit took them.
+    offloaded : int
+        Those of them that are kept in a file whose path the context names.
+    side : {"client", "server"}
+        Who edited.
+    removed, added : int
+        Tokens taken out of the context and put into it; ``freed`` is the difference.
     dropped : tuple of str
         Entries a summarizer's caps left out.
     usage : Usage, optional
@@ -37,13 +46,17 @@ class Event:
     """
 
     request: int
-    kind: Literal["cleared", "compacted", "dropped_thinking"]
+    kind: EventKind
     messages: int
     freed: int
     kept_prefix: int = 0
     unread: int = 0
     dropped: tuple[str, ...] = ()
     usage: Usage | None = None
+    offloaded: int = 0
+    side: Side = "client"
+    removed: int = 0
+    added: int = 0
 
     def __str__(self) -> str:
         """One line, as an event log prints it.
@@ -53,9 +66,9 @@ class Event:
         >>> print(Event(12, "cleared", 8, 21_903))
         request 12: cleared 8 tool results (-21,903)
         """
-        what = {"cleared": "tool results", "compacted": "messages", "dropped_thinking": "thinking blocks"}[self.kind]
-        verb = "dropped" if self.kind == "dropped_thinking" else self.kind
-        return f"request {self.request}: {verb} {self.messages} {what} (-{self.freed:,})"
+        what = {"compacted": "messages", "handed_off": "messages", "dropped_thinking": "thinking blocks"}
+        verb = {"dropped_thinking": "dropped", "handed_off": "handed off"}.get(self.kind, self.kind)
+        return f"request {self.request}: {verb} {self.messages} {what.get(self.kind, 'tool results')} (-{self.freed:,})"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,23 @@ from labkit.record.pairs import answers as pair
 from labkit.record.tokens import MESSAGE_OVERHEAD
 from labkit.record.trace import Block, Usage
 
-__all__ = ["Summarizer", "Summary", "clear", "compact", "errors_in", "message_starts", "pair", "stub", "summary_cut"]
+__all__ = [
+    "Summarizer",
+    "Summary",
+    "bare_call",
+    "clear",
+    "clears_inputs",
+    "compact",
+    "errors_in",
+    "message_starts",
+    "pair",
+    "short",
+    "stale_results",
+    "stub",
+    "summary_cut",
+]
 
+ERROR_WORDS = ("Error: ", "Exception: ")
 ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception): [^\n\]]+")
 
 
@@ -33,11 +48,14 @@ class Summary:
         Entries that a cap left out, one each: a loss that is reported and not silent.
     usage : Usage, optional
         What the summarizer's own model call was billed; ``None`` where no model was called.
+    tokens : int, optional
+        Its size where that is modelled; ``None``: the text is counted.
     """
 
     text: str
     dropped: tuple[str, ...] = field(default=())
     usage: Usage | None = None
+    tokens: int | None = None
 
 
 class Summarizer(Protocol):
@@ -58,7 +76,7 @@ def errors_in(text: str) -> Iterator[str]:
     """
     # Looking for the plain words first is thirty times faster than the expression alone.
     position = 0
-    nearest = {word: text.find(word) for word in ("Error: ", "Exception: ")}
+    nearest = {word: text.find(word) for word in ERROR_WORDS}
     while True:
         nearest = {w: text.find(w, position) if 0 <= i < position else i for w, i in nearest.items()}
         if max(nearest.values()) < 0:
@@ -72,7 +90,8 @@ def errors_in(text: str) -> Iterator[str]:
         position = error.end() if error else end + 1
 
 
-def _short(text: str, limit: int | None) -> str:
+def short(text: str, limit: int | None) -> str:
+    """A text of at most so many characters, and how many more there were."""
     if limit is None or len(text) <= limit:
         return text
     return f"{text[:limit]}... and {len(text) - limit:,} more characters"
@@ -80,7 +99,7 @@ def _short(text: str, limit: int | None) -> str:
 
 # A slider replays one run again and again; 512 stubs cover it without keeping a long session's texts alive.
 @lru_cache(maxsize=512)
-def stub(result: Block, tokens: int, limit: int | None = 200) -> Block:
+def stub(result: Block, tokens: int, limit: int | None = 200, words: str | None = None) -> Block:
     """What replaces a stale tool result: the call stays known, the payload goes.
 
     Parameters
@@ -91,6 +110,8 @@ def stub(result: Block, tokens: int, limit: int | None = 200) -> Block:
         Its size, which the stub names.
     limit : int, optional
         The longest arguments and the longest error repeated, in characters; ``None`` for all.
+    words : str, optional
+        Say this instead.
 
     Returns
     -------
@@ -102,12 +123,30 @@ def stub(result: Block, tokens: int, limit: int | None = 200) -> Block:
     >>> stub(Block("result", "tool", "ValueError: no", tool="run_tests", args="tests"), 3654).text
     '[cleared: run_tests(tests) returned 3,654 tokens. Call it again if you need it. First error: ValueError: no]'
     """
-    text = f"[cleared: {result.tool}({_short(result.args or '', limit)}) returned {tokens:,} tokens. "
+    if words is not None:
+        return replace(result, text=words, edited="clear")
+    text = f"[cleared: {result.tool}({short(result.args or '', limit)}) returned {tokens:,} tokens. "
     text += "Call it again if you need it."
     error = next(errors_in(result.text), None)
     if error:
-        text += f" First error: {_short(error, limit)}"
+        text += f" First error: {short(error, limit)}"
     return replace(result, text=text + "]", edited="clear")
+
+
+def bare_call(call: Block) -> Block:
+    """A call without its arguments.
+
+    Examples
+    --------
+    >>> bare_call(Block("call", "assistant", "write(a.py, 900 lines)", tool="write", args="a.py, 900 lines")).text
+    'write()'
+    """
+    return replace(call, text=f"{call.tool}()", args="", edited="clear")
+
+
+def clears_inputs(tool: str | None, policy: Policy) -> bool:
+    """Whether the arguments of a tool's calls go with their results."""
+    return "*" in policy.clear_inputs or tool in policy.clear_inputs
 
 
 def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) -> list[Block]:
@@ -118,14 +157,15 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
     blocks : sequence of Block
         The messages of a context.
     policy : Policy
-        Uses ``keep``, ``floor``, ``pinned``, ``stub_if_smaller`` and ``stub_chars``.
+        Uses ``keep``, ``keep_by``, ``batch``, ``floor``, ``floor_is``, ``pinned``, ``pinned_take_keep``,
+        ``clear_inputs`` and the stub's fields; old thinking is another matter.
     count : callable
         Tokens of a text.
 
     Returns
     -------
     list of Block
-        As long as the input. Unchanged if less than the floor would be freed.
+        As long as the input. Unchanged if less than the floor would be freed and the floor is a minimum.
 
     Examples
     --------
@@ -135,20 +175,62 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
     ['clear', None]
     """
     starts = message_starts(blocks)
-    results = [
-        i for i, b in enumerate(blocks) if b.kind == "result" and b.edited is None and b.tool not in policy.pinned
-    ]
+    calls = pair(blocks)
     edited = list(blocks)
     freed = 0
-    for i in results[: max(len(results) - policy.keep, 0)]:
+    for i in stale_results(blocks, policy):
+        if policy.floor_is == "target" and policy.floor and freed >= policy.floor:
+            break
         overhead = MESSAGE_OVERHEAD if i in starts else 0
         tokens = count(blocks[i].text) + overhead
-        replacement = stub(blocks[i], tokens, policy.stub_chars)
-        saving = tokens - count(replacement.text) - overhead
-        if saving > 0 or not policy.stub_if_smaller:
-            edited[i] = replacement
-            freed += saving
-    return edited if freed >= policy.floor else list(blocks)
+        new = {i: stub(blocks[i], tokens, policy.stub_chars, policy.stub_text)}
+        saving = tokens - count(new[i].text) - overhead
+        if saving <= 0 and policy.stub_if_smaller:
+            continue
+        call = calls.get(i)
+        if call is not None and clears_inputs(blocks[i].tool, policy) and edited[call].edited is None:
+            bare = bare_call(blocks[call])
+            gain = count(blocks[call].text) - count(bare.text)
+            if gain > 0:
+                new[call], saving = bare, saving + gain
+        for position, block in new.items():
+            edited[position] = block
+        freed += saving
+    enough = freed >= policy.floor or policy.floor_is == "target"
+    return edited if enough else list(blocks)
+
+
+def stale_results(blocks: Sequence[Block], policy: Policy) -> list[int]:
+    """Positions of the results that *clear* may take, oldest first.
+
+    Examples
+    --------
+    Three parallel calls are one group.
+
+    >>> blocks = [Block("call", "assistant", str(i), tool="read", call_id=str(i)) for i in range(3)]
+    >>> blocks += [Block("result", "tool", str(i), tool="read", call_id=str(i)) for i in range(3)]
+    >>> stale_results(blocks, Policy(keep=1)), stale_results(blocks, Policy(keep=1, keep_by="groups"))
+    ([3, 4], [])
+    """
+    if policy.keep is None:
+        return []
+    units: list[list[int]] = []
+    turn, last, before = 0, -1, ""
+    for i, block in enumerate(blocks):
+        if block.role == "assistant" and before != "assistant":
+            turn += 1
+        before = block.role
+        if block.kind != "result" or (block.tool in policy.pinned and not policy.pinned_take_keep):
+            continue
+        if units and policy.keep_by == "groups" and turn == last:
+            units[-1].append(i)
+        else:
+            units.append([i])
+        last = turn
+    stale = units[: max(len(units) // policy.batch * policy.batch - policy.keep, 0)]
+    return [
+        i for unit in stale for i in unit if blocks[i].edited in (None, "cap") and blocks[i].tool not in policy.pinned
+    ]
 
 
 def message_starts(blocks: Sequence[Block]) -> set[int]:

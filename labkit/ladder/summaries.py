@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from labkit.errors import InputError
 from labkit.ladder.rungs import Summary, errors_in
 from labkit.record.trace import Block
 
-__all__ = ["ExtractiveSummarizer"]
+__all__ = ["ExtractiveSummarizer", "SizedSummarizer"]
 
 HEADER = "Summary of turns 1 to {}. Older tool output was dropped; re-read what you need."
 OURS = re.compile(re.escape(HEADER).replace(r"\{\}", r"(\d{1,9})") + "$")
@@ -196,6 +197,42 @@ def _paths(args: str) -> Iterator[str]:
         path = PATH.match(word)
         if path:
             yield path.group(0)
+
+
+@dataclass(frozen=True)
+class SizedSummarizer:
+    """A size in the place of a summary: what a summary of this size would do to the bill. It says nothing.
+
+    Parameters
+    ----------
+    tokens : int
+        Tokens that every summary has.
+    share : float
+        Share of what is summarized that is added to them, 0 to 1.
+
+    Examples
+    --------
+    >>> SizedSummarizer(1_500, 0.02).of_size(100_000).tokens
+    3500
+    """
+
+    tokens: int = 1_500
+    share: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.tokens < 0 or not 0 <= self.share <= 1:
+            raise InputError(
+                f"tokens is {self.tokens} and share is {self.share}: give 0 tokens or more, and a share of 0 to 1"
+            )
+
+    def of_size(self, weight: int) -> Summary:
+        """The summary of so many tokens."""
+        tokens = self.tokens + int(weight * self.share)
+        return Summary(f"[a summary of {tokens:,} tokens: only its size is modelled]", tokens=tokens)
+
+    def summarize(self, blocks: Sequence[Block], notes: str) -> Summary:
+        """As every summarizer; without sizes it knows only its fixed part."""
+        return self.of_size(0)
 
 
 KINDS = ("TASK", "EARLIER", "SYSTEM", "USER", "DECISION", "TODO", "ERROR", "FILE", "DROPPED")
