@@ -15,7 +15,7 @@ __all__ = ["Clearing"]
 
 
 class Clearing:
-    """Follows which results are stale; each stub is made once, when its result becomes stale.
+    """Follows which results are stale; each stub is made once, when the ladder first looks at it.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Clearing:
         self._thoughts: deque[Slot] = deque()
 
     def appended(self, slot: Slot) -> None:
-        """A block came in; with a result, older ones may become stale."""
+        """A block came in."""
         policy, block = self._policy, slot.block
         if block.kind == "thinking":
             if policy.keep_thinking is not None:
@@ -48,12 +48,6 @@ class Clearing:
         else:
             self._units.append([slot])
             self._seen += 1
-        limit = self._seen // policy.batch * policy.batch - policy.keep
-        while self._aged < limit:
-            self._aged += 1
-            for old in self._units.popleft():
-                if stands(old.block) and old.block.tool not in policy.pinned:
-                    self._age(old)
 
     def rebuild(self, context: Context) -> None:
         """Begin again with what stands: another rung has taken a stretch out."""
@@ -74,6 +68,7 @@ class Clearing:
             Is told the first position that would change, and refuses where the edit is not allowed.
         """
         policy = self._policy
+        self._age_units()
         if policy.evict:  # another rung may have taken some
             self._stale = [slot for slot in self._stale if stands(slot.block)]
             self._saving = sum(self._gain(slot) for slot in self._stale)
@@ -117,6 +112,18 @@ class Clearing:
                 Event(request, "dropped_thinking", len(old), freed, kept, side=policy.edits_at, removed=freed)
             )
         return events
+
+    def _age_units(self) -> None:
+        """What keep no longer protects is stale."""
+        policy = self._policy
+        if policy.keep is None:
+            return
+        limit = self._seen // policy.batch * policy.batch - policy.keep
+        while self._aged < limit:
+            self._aged += 1
+            for slot in self._units.popleft():
+                if stands(slot.block) and slot.block.tool not in policy.pinned:
+                    self._age(slot)
 
     def _age(self, slot: Slot) -> None:
         if slot.stub is None:

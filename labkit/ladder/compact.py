@@ -118,16 +118,16 @@ def summary_span(context: Context, policy: Policy) -> tuple[int, int]:
         if lower == cut:
             break
         cut, looked_to = lower, cut
-    start = _first_until(context, policy.keep_first)
+    start = min(_first_until(context, policy.keep_first), cut)
     # A call among the first messages whose result would go is summarized with it.
     while start > 0:
         lower = min([start, *(p for p in _calls_before(slots[start:cut]) if p < start)])
-        while lower > 0 and context.same_message(lower):
+        while 0 < lower < len(slots) and context.same_message(lower):
             lower -= 1
         if lower == start:
             break
         start = lower
-    return min(start, cut), cut
+    return start, cut
 
 
 def _calls_before(slots: list[Slot]) -> list[int]:
