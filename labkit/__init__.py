@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from labkit.replay.audit import Audit, audit
     from labkit.replay.bill import Bill, bill
     from labkit.replay.decision import Decision, decide
+    from labkit.replay.net import Net, net
+    from labkit.replay.uses import needs_of
     from labkit.replay.whatif import WhatIf, whatif
     from labkit.show import panels, plots
 
@@ -52,6 +54,7 @@ _LAZY = {
     "Decision": "labkit.replay.decision",
     "ExtractiveSummarizer": "labkit.ladder.summaries",
     "LLMSummarizer": "labkit.ladder.llm_summary",
+    "Net": "labkit.replay.net",
     "NotesFile": "labkit.ladder.notes",
     "Offload": "labkit.ladder.offload",
     "Prices": "labkit.price.prices",
@@ -61,6 +64,8 @@ _LAZY = {
     "bill": "labkit.replay.bill",
     "check": "labkit.course.check",
     "decide": "labkit.replay.decision",
+    "needs_of": "labkit.replay.uses",
+    "net": "labkit.replay.net",
     "panels": "labkit.show.panels",
     "plots": "labkit.show.plots",
     "predict": "labkit.course.predict",
@@ -92,6 +97,7 @@ __all__ = [
     "LLMSummarizer",
     "LabError",
     "Need",
+    "Net",
     "NotesFile",
     "Offload",
     "Policy",
@@ -120,6 +126,8 @@ __all__ = [
     "load",
     "load_policy",
     "measure",
+    "needs_of",
+    "net",
     "panels",
     "plots",
     "predict",

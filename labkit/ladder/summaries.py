@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from labkit.errors import InputError
 from labkit.ladder.rungs import Summary, errors_in
-from labkit.record.trace import Block
+from labkit.record.trace import Block, Usage
 
 __all__ = ["ExtractiveSummarizer", "SizedSummarizer"]
 
@@ -209,26 +210,39 @@ class SizedSummarizer:
         Tokens that every summary has.
     share : float
         Share of what is summarized that is added to them, 0 to 1.
+    call : {"warm", "cold", "free"}
+        How its own call is billed: it reads what it summarizes from the cache, or sends it uncached because
+        the call changes the prompt's beginning, or is no model call. The summary is output.
 
     Examples
     --------
-    >>> SizedSummarizer(1_500, 0.02).of_size(100_000).tokens
-    3500
+    >>> summary = SizedSummarizer(1_500, 0.02).of_size(100_000)
+    >>> summary.tokens, summary.usage.cache_read, summary.usage.output
+    (3500, 100000, 3500)
     """
 
     tokens: int = 1_500
     share: float = 0.0
+    call: Literal["warm", "cold", "free"] = "warm"
 
     def __post_init__(self) -> None:
         if self.tokens < 0 or not 0 <= self.share <= 1:
             raise InputError(
                 f"tokens is {self.tokens} and share is {self.share}: give 0 tokens or more, and a share of 0 to 1"
             )
+        if self.call not in ("warm", "cold", "free"):
+            raise InputError(f"call is {self.call!r}: give 'warm', 'cold' or 'free'")
 
     def of_size(self, weight: int) -> Summary:
         """The summary of so many tokens."""
         tokens = self.tokens + int(weight * self.share)
-        return Summary(f"[a summary of {tokens:,} tokens: only its size is modelled]", tokens=tokens)
+        usage = Usage(
+            uncached=weight if self.call == "cold" else 0,
+            cache_read=weight if self.call == "warm" else 0,
+            output=tokens,
+        )
+        text = f"[a summary of {tokens:,} tokens: only its size is modelled]"
+        return Summary(text, usage=None if self.call == "free" else usage, tokens=tokens)
 
     def summarize(self, blocks: Sequence[Block], notes: str) -> Summary:
         """As every summarizer; without sizes it knows only its fixed part."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from labkit.price.prices import Prices
 from labkit.record.trace import Usage
-from labkit.replay.replay import Replay, Row
+from labkit.replay.rows import Replay, Row
 
 __all__ = ["Bill", "bill"]
 
@@ -30,6 +30,9 @@ class Bill:
     reread : float
         Calling again for what was cleared and needed, as a first charge: each result once, written
         to the cache. Not contained in the three.
+    reread_high : float
+        The same if each request that relies on one has to call again, and each call is one request more,
+        which reads its prompt from the cache.
     prices : Prices
     """
 
@@ -38,6 +41,7 @@ class Bill:
     cold: float
     summaries: float
     reread: float
+    reread_high: float
     prices: Prices
 
 
@@ -53,8 +57,8 @@ def bill(run: Replay, prices: Prices) -> Bill:
     Returns
     -------
     Bill
-        What is not read from the cache is written to it at the short lifetime's price, but for what
-        the rules leave uncached.
+        What is not read from the cache is written to it, at the price of the policy's lifetime, but for
+        what the rules leave uncached. Readings that keep the cache alive are in ``cold``.
 
     Examples
     --------
@@ -73,16 +77,21 @@ def bill(run: Replay, prices: Prices) -> Bill:
     def total(usage: Callable[[Row], Usage]) -> float:
         return math.fsum([own, *(prices.request_cost(usage(row)) for row in run.rows)])
 
+    long = run.policy.lifetime == "1h"
+
+    def cached(row: Row, read: int) -> Usage:
+        written = row.input - row.uncached - read
+        return Usage(row.uncached, read, 0 if long else written, written if long else 0, row.output)
+
+    def again(tokens: int, prompts: int = 0) -> float:
+        return prices.cost(read=prompts, write_5m=0 if long else tokens, write_1h=tokens if long else 0)
+
     return Bill(
         plain=total(lambda row: Usage(uncached=row.input, output=row.output)),
-        cached=total(lambda row: _cached(row, row.read)),
-        cold=total(lambda row: _cached(row, row.read_cold)),
+        cached=total(lambda row: cached(row, row.read)),
+        cold=total(lambda row: cached(row, row.read_cold)) + prices.cost(read=sum(row.pinged for row in run.rows)),
         summaries=own,
-        reread=prices.cost(write_5m=run.reread_tokens),
+        reread=again(run.reread_tokens),
+        reread_high=again(run.reread_high, run.rows[-1].reread_prompts if run.rows else 0),
         prices=prices,
     )
-
-
-def _cached(row: Row, read: int) -> Usage:
-    written = row.input - row.uncached - read
-    return Usage(uncached=row.uncached, cache_read=read, cache_write_5m=written, output=row.output)

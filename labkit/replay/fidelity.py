@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from labkit.ladder.events import Step
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Fact, Trace
+from labkit.replay.uses import excerpts_in, found_needs
 
 __all__ = ["Fidelity"]
 
@@ -22,7 +23,8 @@ class Fidelity:
     Parameters
     ----------
     trace : Trace
-        Its ``facts`` and ``needs`` are what can be lost.
+        Its facts and needs are what can be lost: those it lists, and those that are found in it
+        (:mod:`labkit.replay.uses`).
     sizes : Sizes
         What a re-read costs.
 
@@ -30,29 +32,37 @@ class Fidelity:
     -----
     A fact is lost at a request if it was said in an earlier or this one and the prompt no longer holds
     its probe. A need is unmet if no block of the prompt holds its excerpt at the request that relies
-    on it; the charge is then the call and the result once more.
+    on it. What is counted are the needs the trace lists, or the found ones where it lists none. The charge
+    is the call and the result once more. Low: once a result, as if it stayed in sight from then on. High:
+    once a request that relies on it, by a listed need or a found one, and each is one more request.
     """
 
     def __init__(self, trace: Trace, sizes: Sizes) -> None:
         self._trace = trace
         self._sizes = sizes
-        self._probes = [f.probe for f in trace.facts] + [n.excerpt for n in trace.needs]
-        self._holds, self._texts = _holds(trace, self._probes)
+        found = found_needs(trace)
+        self._needs = trace.needs + found
+        self._counted = len(trace.needs) or len(found)
+        self._finder = _Finder(trace)
+        self._probes = self._finder.probes
+        self._holds, self._texts = _holds(trace, self._finder)
         self._said = [0] * len(self._probes)  # blocks that ever held the probe
         self._visible = [0] * len(self._probes)  # blocks of the prompt that hold it
         # Facts can stand in the system prompt, which no rung edits.
         prefix = trace.prefixes[trace.requests[0].prefix]
-        for k, probe in enumerate(self._probes):
-            if probe in (prefix.system or ""):
-                self._said[k] = self._visible[k] = 1
+        for k in self._finder.in_text(prefix.system or ""):
+            self._said[k] = self._visible[k] = 1
         self._by_identity = {id(b): held for b, held in zip(trace.blocks, self._holds, strict=True)}
         self._due: dict[int, list[int]] = {}
-        for k, need in enumerate(trace.needs):
+        for k, need in enumerate(self._needs):
             self._due.setdefault(need.request, []).append(k)
         self._charged: set[int] = set()
         self.unread = 0
+        self.offloaded = 0
         self.uses_after_clear = 0
         self.reread_tokens = 0
+        self.reread_high = 0
+        self.reread_prompts = 0
 
     def appeared(self, position: int) -> None:
         """A block of the trace entered the context."""
@@ -68,19 +78,27 @@ class Fidelity:
         for block, _ in step.added:
             for k in self._held_by(block):
                 self._visible[k] += 1
-        self.unread += sum(event.unread for event in step.events)
+        self.unread += sum(event.unread - event.offloaded for event in step.events)
+        self.offloaded += sum(event.offloaded for event in step.events)
 
-    def needed(self, request: int) -> None:
-        """Check the excerpts that a request relies on, and charge for those that are gone."""
+    def needed(self, request: int, prompt: int) -> None:
+        """Check the excerpts that a request of so many tokens relies on, and charge for those that are gone."""
         facts = len(self._trace.facts)
+        counted, again = set(), set()
         for k in self._due.get(request, ()):
             if self._visible[facts + k]:
                 continue
-            self.uses_after_clear += 1
-            source = self._trace.needs[k].source
-            if source not in self._charged:
+            again.add(self._needs[k].source)
+            if k < self._counted:
+                self.uses_after_clear += 1
+                counted.add(self._needs[k].source)
+        for source in again:
+            size = self._sizes.blocks[source] + self._call_size(source)
+            self.reread_high += size
+            self.reread_prompts += prompt
+            if source in counted - self._charged:
                 self._charged.add(source)
-                self.reread_tokens += self._sizes.blocks[source] + self._call_size(source)
+                self.reread_tokens += size
 
     @property
     def facts_lost(self) -> int | None:
@@ -99,7 +117,7 @@ class Fidelity:
         if held is None:
             held = self._texts.get(block.text)
         if held is None:
-            held = self._texts[block.text] = _search(block.text, self._probes)
+            held = self._texts[block.text] = self._finder.in_text(block.text)
         return held
 
     def _call_size(self, result: int) -> int:
@@ -111,11 +129,27 @@ class Fidelity:
         return 0
 
 
-def _holds(trace: Trace, probes: list[str]) -> tuple[list[tuple[int, ...]], dict[str, tuple[int, ...]]]:
+class _Finder:
+    """Which probes a text holds: facts and listed needs as they are written, found ones as whole words and lines."""
+
+    def __init__(self, trace: Trace) -> None:
+        listed = [fact.probe for fact in trace.facts] + [need.excerpt for need in trace.needs]
+        found = [need.excerpt for need in found_needs(trace)]
+        self.probes = listed + found
+        self._written = list(enumerate(listed))
+        self._found: dict[str, list[int]] = {}
+        for k, excerpt in enumerate(found, start=len(listed)):
+            self._found.setdefault(excerpt, []).append(k)
+
+    def in_text(self, text: str) -> tuple[int, ...]:
+        """Positions in ``probes``."""
+        held = [k for k, probe in self._written if probe in text]
+        if self._found:
+            held += [k for excerpt in excerpts_in(text) for k in self._found.get(excerpt, ())]
+        return tuple(held)
+
+
+def _holds(trace: Trace, finder: _Finder) -> tuple[list[tuple[int, ...]], dict[str, tuple[int, ...]]]:
     if trace not in _kept:
-        _kept[trace] = ([_search(block.text, probes) for block in trace.blocks], {})
+        _kept[trace] = ([finder.in_text(block.text) for block in trace.blocks], {})
     return _kept[trace]
-
-
-def _search(text: str, probes: list[str]) -> tuple[int, ...]:
-    return tuple(k for k, probe in enumerate(probes) if probe in text)

@@ -7,12 +7,12 @@ what the model would have done with that context. The loss columns say what was 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import replace as changed
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 from labkit.errors import InputError
-from labkit.ladder.events import Event, Step
+from labkit.ladder.events import Step
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.notes import notes_of
 from labkit.ladder.policy import Policy
@@ -20,186 +20,12 @@ from labkit.ladder.rungs import Summarizer
 from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.record.lines import LINE_ITEMS, line_of
 from labkit.record.sizes import Sizes, measure
-from labkit.record.trace import Block, Trace, Usage
+from labkit.record.trace import Trace
 from labkit.replay.caching import ReplayedCache
 from labkit.replay.fidelity import Fidelity
-
-if TYPE_CHECKING:
-    import pandas as pd
+from labkit.replay.rows import Replay, Row
 
 __all__ = ["Replay", "Row", "replay"]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One request of a replay; tokens unless said otherwise.
-
-    Parameters
-    ----------
-    request : int
-        Index from 1.
-    start : float or None
-        Seconds, as in the trace.
-    input : int
-        Size of the prompt.
-    read : int
-        Read from the cache if entries never expire.
-    read_cold : int
-        Read from the cache if entries expire after the rules' time to live.
-    uncached : int
-        Sent without being read from the cache or written to it, in either case.
-    output : int
-        What the request answered.
-    lines : tuple of int
-        The prompt by line item, in the order of ``LINE_ITEMS``; the sum is ``input``.
-    facts_lost : int or None
-        Facts that were said before and are not in this prompt; ``None`` where a trace lists no facts.
-    unread : int
-        Results taken away, up to here, before any request had carried them whole.
-    uses_after_clear : int
-        Needed excerpts, up to here, that were no longer in the prompt when they were needed.
-    reread_tokens : int
-        Tokens, up to here, of calling again for those excerpts, once each.
-    """
-
-    request: int
-    start: float | None
-    input: int
-    read: int
-    read_cold: int
-    uncached: int
-    output: int
-    lines: tuple[int, ...]
-    facts_lost: int | None
-    unread: int
-    uses_after_clear: int
-    reread_tokens: int
-
-    @property
-    def fresh(self) -> int:
-        """Tokens the model had to process anew: the prompt without what was read."""
-        return self.input - self.read
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """What replaying a trace under a policy gives.
-
-    Parameters
-    ----------
-    trace : str
-        Name of the trace.
-    policy : Policy
-    rules : CacheRules
-    counter : str
-        What counted the tokens.
-    rows : tuple of Row
-        A row a request.
-    events : tuple of Event
-        What the policy did. The last may carry the index after the last request: it is what the next
-        request would have met.
-    context : tuple of Block
-        The messages the next request would carry, after everything the run did.
-    context_tokens : int
-        Their size, prefix included.
-    facts : tuple of (str, str, bool)
-        Label, probe, and whether it is in that last context.
-    summarizer_usage : Usage or None
-        What a model that wrote the summaries was billed.
-    """
-
-    trace: str
-    policy: Policy
-    rules: CacheRules
-    counter: str
-    rows: tuple[Row, ...]
-    events: tuple[Event, ...]
-    context: tuple[Block, ...]
-    context_tokens: int
-    facts: tuple[tuple[str, str, bool], ...] = ()
-    summarizer_usage: Usage | None = field(default=None)
-
-    @property
-    def input(self) -> int:
-        """Input tokens over all requests."""
-        return sum(row.input for row in self.rows)
-
-    @property
-    def output(self) -> int:
-        """Output tokens over all requests."""
-        return sum(row.output for row in self.rows)
-
-    @property
-    def peak(self) -> int:
-        """Largest prompt in tokens."""
-        return max((row.input for row in self.rows), default=0)
-
-    @property
-    def fresh(self) -> int:
-        """Tokens processed anew over all requests, with a cache that never expires."""
-        return sum(row.fresh for row in self.rows)
-
-    @property
-    def cold(self) -> int:
-        """Requests that found a cache entry expired."""
-        return sum(row.read_cold < row.read for row in self.rows)
-
-    @property
-    def overflow(self) -> int | None:
-        """First request larger than the policy's window, or ``None``."""
-        return self.passes(self.policy.window)
-
-    def passes(self, tokens: int | None) -> int | None:
-        """Index of the first request larger than so many tokens, or ``None``.
-
-        Examples
-        --------
-        >>> from labkit.files import data_path
-        >>> from labkit.record.load import load
-        >>> run = load(data_path("traces", "invoice-60.jsonl"))
-        >>> replay(run, Policy.nothing()).passes(128_000)
-        42
-        """
-        if tokens is None:
-            return None
-        return next((row.request for row in self.rows if row.input > tokens), None)
-
-    @property
-    def facts_lost(self) -> int | None:
-        """The most facts missing at any one request; ``None`` where the trace lists none."""
-        lost = [row.facts_lost for row in self.rows if row.facts_lost is not None]
-        return max(lost) if lost else None
-
-    @property
-    def unread(self) -> int:
-        """Results taken away before any request had carried them whole."""
-        return self.rows[-1].unread if self.rows else 0
-
-    @property
-    def uses_after_clear(self) -> int:
-        """Needed excerpts that were no longer in the prompt when they were needed."""
-        return self.rows[-1].uses_after_clear if self.rows else 0
-
-    @property
-    def reread_tokens(self) -> int:
-        """Tokens of calling again for those excerpts, once each."""
-        return self.rows[-1].reread_tokens if self.rows else 0
-
-    @property
-    def summary(self) -> str | None:
-        """Text of the newest summary in the last context."""
-        return next((b.text for b in self.context if b.kind == "summary"), None)
-
-    def frame(self) -> pd.DataFrame:
-        """The rows as a table: a column a field, and one for each line item."""
-        import pandas as pd
-
-        columns = [s for s in Row.__slots__ if s != "lines"]
-        table = pd.DataFrame([[getattr(r, c) for c in columns] for r in self.rows], columns=columns)
-        table.insert(columns.index("output"), "fresh", table["input"] - table["read"])
-        for i, line in enumerate(LINE_ITEMS):
-            table[line] = [r.lines[i] for r in self.rows]
-        return table
 
 
 def replay(
@@ -230,7 +56,7 @@ def replay(
     Raises
     ------
     InputError
-        If the trace has no requests.
+        If the trace has no requests, or the policy asks for a lifetime that the rules do not have.
     EditRefused
         If the policy edits on the client and the model binds its thinking to the prefix.
 
@@ -248,6 +74,7 @@ def replay(
     sizes = sizes or measure(trace)
     lines = _lines(trace)
     seen = 0
+    rules = _living(rules, policy)
     manager = ContextManager(
         policy=policy,
         summarizer=summarizer,
@@ -261,7 +88,8 @@ def replay(
     spent["system"] = sizes.system[trace.requests[0].prefix]
     spent["tool_schemas"] = sizes.tools[trace.requests[0].prefix]
     outputs = _outputs(trace, sizes)
-    warm, cold = ReplayedCache(rules, expires=False), ReplayedCache(rules, expires=True)
+    warm, cold = ReplayedCache(rules, expires=False), ReplayedCache(rules, expires=True, keep_alive=policy.keep_alive)
+    pauses = _pauses(trace)
     rows = []
     for request, new in trace.new_blocks():
         for i in new:
@@ -269,26 +97,34 @@ def replay(
             spent[lines[i]] += sizes.blocks[i]
             fidelity.appeared(i)
         seen = new.stop
-        step = manager.step()
+        idle, pause = pauses[request.index]
+        warm_tokens = 0 if cold.expired(idle) else None
+        step = manager.step(idle=idle, warm=warm_tokens, before_pause=pause is not None and pause > rules.ttl)
         _sort(step, spent)
         fidelity.edited(step)
-        fidelity.needed(request.index)
+        fidelity.needed(request.index, step.total)
         spent_warm = warm.request(step, request, manager)
         spent_cold = cold.request(step, request, manager)
+        pinged = cold.pinged
         rows.append(
             Row(
                 request=request.index,
                 start=request.start,
                 input=step.total,
+                shared=step.shared,
                 read=spent_warm.read,
                 read_cold=spent_cold.read,
                 uncached=spent_warm.uncached,
+                pinged=pinged,
                 output=outputs[request.index],
                 lines=tuple(spent.values()),
                 facts_lost=fidelity.facts_lost,
                 unread=fidelity.unread,
+                offloaded=fidelity.offloaded,
                 uses_after_clear=fidelity.uses_after_clear,
                 reread_tokens=fidelity.reread_tokens,
+                reread_high=fidelity.reread_high,
+                reread_prompts=fidelity.reread_prompts,
             )
         )
     for i in range(seen, len(trace.blocks)):
@@ -309,6 +145,22 @@ def replay(
         facts=tuple((f.label, f.probe, visible) for f, visible in fidelity.facts()),
         summarizer_usage=sum(usages[1:], usages[0]) if usages else None,
     )
+
+
+def _living(rules: CacheRules, policy: Policy) -> CacheRules:
+    """The rules for the lifetime that the policy asks for."""
+    if policy.lifetime == "5m":
+        return rules
+    if rules.ttl_1h is None:
+        raise InputError(f"lifetime is '1h', but {rules.name} has no longer lifetime: give '5m', or other rules")
+    return changed(rules, ttl=rules.ttl_1h)
+
+
+def _pauses(trace: Trace) -> dict[int, tuple[float | None, float | None]]:
+    """Seconds before and after each request, by its index; ``None`` where they are not known."""
+    starts = [None, *(request.start for request in trace.requests), None]
+    gaps = [None if a is None or b is None else b - a for a, b in pairwise(starts)]
+    return dict(enumerate(pairwise(gaps), start=1))
 
 
 def _sort(step: Step, spent: dict[str, int]) -> None:

@@ -1,0 +1,107 @@
+"""Which later turn relies on which excerpt, found in any trace: the ground on which a loss is counted.
+
+A scripted run lists its needs. In a recorded session they are looked for: words and lines of a kind that is
+not guessed (a path, an identifier, a number, a line of code), that a tool result was the first to show and
+that the agent wrote again later. What was used in other words is not found, so the count is a lower bound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from labkit.record.trace import Need, Trace
+
+__all__ = ["excerpts_in", "found_needs", "needs_of"]
+
+# A word that nobody would guess: it has a digit, an inner mark, or a capital behind a small letter.
+_WORD = re.compile(r"[A-Za-z0-9_][\w./@:#-]*[\w]")
+_TELLING = re.compile(r"\d|[a-z][A-Z]|[A-Za-z0-9][_./@:#-][A-Za-z0-9]")
+_LINE = 24
+_SHORTEST = 5
+# A word that many blocks show is the run's vocabulary, and no excerpt of one of them.
+_MOST_BLOCKS = 8
+
+_found: WeakKeyDictionary[Trace, tuple[Need, ...]] = WeakKeyDictionary()
+
+
+def needs_of(trace: Trace) -> tuple[Need, ...]:
+    """The needs a trace lists, or else those that are found in it.
+
+    Parameters
+    ----------
+    trace : Trace
+        Unedited: what was removed from it cannot be seen to be used.
+
+    Returns
+    -------
+    tuple of Need
+        In order of request; one for each excerpt and block that uses it. ``source`` is the newest result
+        that showed the excerpt.
+
+    Examples
+    --------
+    >>> from labkit.record.trace import Block, Request
+    >>> blocks = (
+    ...     Block("result", "tool", "order FL-47018 of 2026", request=2, tool="get_order"),
+    ...     Block("text", "assistant", "I will look at FL-47018.", request=4),
+    ... )
+    >>> trace = Trace("tiny", blocks, tuple(Request(i) for i in range(1, 5)))
+    >>> [(need.source, need.request, need.excerpt) for need in needs_of(trace)]
+    [(0, 3, 'FL-47018')]
+    """
+    return trace.needs or found_needs(trace)
+
+
+def found_needs(trace: Trace) -> tuple[Need, ...]:
+    """The needs that are found in a trace, whatever it lists; kept for the life of the trace."""
+    if trace not in _found:
+        _found[trace] = tuple(_search(trace))
+    return _found[trace]
+
+
+@lru_cache(maxsize=4_096)
+def excerpts_in(text: str) -> frozenset[str]:
+    """The words and lines of a text that can be told from chance.
+
+    Examples
+    --------
+    >>> sorted(excerpts_in("see money.py"))
+    ['money.py']
+    """
+    found = set()
+    for word in _WORD.findall(text):
+        if _SHORTEST <= len(word) <= 200 and _TELLING.search(word):
+            found.add(word)
+    # The arguments of a call are JSON, in which a line ends with a backslash and an n.
+    for line in text.replace("\\n", "\n").replace('\\"', '"').split("\n"):
+        # Some tools number the lines of a file: "  12→text", "12\ttext".
+        bare = line.strip().lstrip("0123456789").lstrip("→\t: ").strip()
+        if _LINE <= len(bare) <= 400:
+            found.add(bare)
+    return frozenset(found)
+
+
+def _search(trace: Trace) -> Iterator[Need]:
+    shown: dict[str, int] = {}  # excerpt to the newest result that shows it
+    seen: dict[str, int] = {}  # blocks that hold it
+    known: set[str] = set()  # said by somebody before a result showed it
+    for prefix in trace.prefixes:
+        known |= excerpts_in((prefix.system or "") + "\n" + (prefix.tools or ""))
+    for position, block in enumerate(trace.blocks):
+        excerpts = excerpts_in(block.text)
+        if block.kind == "result":
+            for excerpt in excerpts:
+                if excerpt not in known:
+                    shown[excerpt] = position
+        elif block.role == "assistant":
+            used = [e for e in excerpts if e in shown and seen[e] <= _MOST_BLOCKS]
+            for excerpt in sorted(used):
+                # What was answered to request r stands in the input of r + 1.
+                yield Need(shown[excerpt], max(block.request - 1, 1), excerpt)
+        if block.kind != "result":
+            known |= {e for e in excerpts if e not in shown}
+        for excerpt in excerpts:
+            seen[excerpt] = seen.get(excerpt, 0) + 1
