@@ -161,11 +161,16 @@ def redact_command(
 
 
 def _rehearsed(name: str) -> Callable[[Trace, Sizes], object]:
-    return lambda trace, sizes: replay(trace, load_policy(name), sizes=sizes).rows if trace.kind == "scripted" else None
+    def rows(trace: Trace, sizes: Sizes) -> object:
+        if trace.kind != "scripted":
+            return None
+        return [row.without_found() for row in replay(trace, load_policy(name), sizes=sizes).rows]
+
+    return rows
 
 
 REHEARSED = tuple(map(_rehearsed, ("article", "default")))
-"""Replays that a redacted run must give like its original."""
+"""Replays that a redacted run must give like its original, but for what is found in the words themselves."""
 
 
 @app.command("doctor")

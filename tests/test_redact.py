@@ -77,10 +77,12 @@ def test_no_word_outside_the_list_and_equal_replays_of_a_run(tmp_path, name):
     assert measure(before, get_counter("chars/4")).blocks == measure(after, get_counter("chars/4")).blocks
     for policy in ("article", "default", "none"):
         first, second = (replay(t, load_policy(policy)) for t in (before, after))
-        assert first.rows == second.rows
+        assert [row.without_found() for row in first.rows] == [row.without_found() for row in second.rows]
         assert first.events == second.events
         card = prices("claude-opus-4-5")
-        assert asdict(bill(first, card)) == asdict(bill(second, card))
+        # The higher charge for re-reads rests on words that can be told from chance; a pseudonym is another word.
+        one, other = (asdict(bill(r, card)) | {"reread_high": None} for r in (first, second))
+        assert one == other
     rules = cache_rules("claude-opus-4-5")
     assert replay(before, load_policy("none"), rules).rows == replay(after, load_policy("none"), rules).rows
 

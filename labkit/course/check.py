@@ -35,7 +35,7 @@ def check(id: str, answer: Any = None, *, solution: bool = False) -> None:
     >>> check("00.1", 123_000, solution=True)
     00.1  PASS 1/1
     >>> check("00.9")
-    There is no exercise 00.9: this version has 00.1, 00.2, 01.1, 01.2, 02.1, 02.2, 02.3, 08.1, 08.2.
+    There is no exercise 00.9: this version has 00.1, 00.2, 01.1, ...
     """
     known = exercises()
     if id not in known:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from labkit.ladder.context import Context, Slot, stands
 from labkit.ladder.events import Event
 from labkit.ladder.policy import Policy
-from labkit.ladder.rungs import bare_call, clears_inputs, stub
+from labkit.ladder.rungs import bare_call, clears_inputs, speaks, stub
 from labkit.record.trace import Block
 
 __all__ = ["Clearing"]
@@ -26,11 +26,15 @@ class Clearing:
 
     def __init__(self, policy: Policy, count: Callable[[str], int]) -> None:
         self._policy, self._count = policy, count
-        self._units: deque[list[Slot]] = deque()  # what keep may protect, oldest first
-        self._seen = self._aged = 0
+        self._begin()
         self._stale: list[Slot] = []
         self._saving = 0  # what clearing all of the stale ones would free
         self._thoughts: deque[Slot] = deque()
+
+    def _begin(self) -> None:
+        by_user = self._policy.keep_by == "user_turns"
+        self._units: deque[list[Slot]] = deque([[]] if by_user else [])  # what keep may protect, oldest first
+        self._seen, self._aged = len(self._units), 0
 
     def appended(self, slot: Slot) -> None:
         """A block came in."""
@@ -39,19 +43,27 @@ class Clearing:
             if policy.keep_thinking is not None:
                 self._thoughts.append(slot)
             return
+        if policy.keep_by == "user_turns" and speaks(block):
+            self._unit([])
         if block.kind != "result" or policy.keep is None:
             return
         if block.tool in policy.pinned and not policy.pinned_take_keep:
             return
-        if policy.keep_by == "groups" and self._units and self._units[-1][0].turn == slot.turn:
+        same = policy.keep_by == "user_turns" or (
+            policy.keep_by == "groups" and bool(self._units) and self._units[-1][0].turn == slot.turn
+        )
+        if same and self._units:
             self._units[-1].append(slot)
         else:
-            self._units.append([slot])
-            self._seen += 1
+            self._unit([slot])
+
+    def _unit(self, slots: list[Slot]) -> None:
+        self._units.append(slots)
+        self._seen += 1
 
     def rebuild(self, context: Context) -> None:
         """Begin again with what stands: another rung has taken a stretch out."""
-        self._units, self._seen, self._aged = deque(), 0, 0
+        self._begin()
         self._stale, self._saving, self._thoughts = [], 0, deque()
         for slot in context.slots:
             self.appended(slot)
@@ -74,7 +86,7 @@ class Clearing:
             self._saving = sum(self._gain(slot) for slot in self._stale)
         old = self._old_thoughts(context)
         saving = self._saving + sum(slot.size for slot in old)
-        if policy.floor_is == "minimum" and saving < policy.floor:
+        if policy.floor and policy.floor_is == "minimum" and saving < policy.floor:
             return []
         events = []
         stale = self._chosen()

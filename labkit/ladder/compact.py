@@ -153,7 +153,7 @@ def _recent_from(context: Context, policy: Policy) -> int:
         while context.same_message(first):
             first -= 1
         cost = 1 if policy.keep_recent_by == "messages" else sum(s.size for s in context.slots[first:position])
-        if cost > left:
+        if cost > left and (policy.keep_recent_by == "messages" or position < len(context.slots)):
             break
         position, left = first, left - cost
     return position

@@ -86,7 +86,9 @@ def superseded_stub(result: Block, why: str, policy: Policy) -> Block:
         "edited": "the file was changed since",
         "wider_read": "a later read shows all of it",
     }[why]
-    text = policy.stub_text or f"[superseded: {result.tool}({short(result.args or '', policy.stub_chars)}); {words}.]"
+    text = policy.stub_text
+    if text is None:
+        text = f"[superseded: {result.tool}({short(result.args or '', policy.stub_chars)}); {words}.]"
     return replace(result, text=text, edited="evict")
 
 
@@ -136,7 +138,7 @@ class Eviction:
             return
         block = superseded_stub(slot.block, why, self._policy)
         size = self._count(block.text) + slot.overhead
-        if size < slot.size:
+        if size < slot.size or not self._policy.stub_if_smaller:
             self._due[id(slot)] = (slot, block, size)
 
     def act(self, context: Context, request: int, check: Callable[[int], None]) -> Event | None:
@@ -153,7 +155,7 @@ class Eviction:
         self._due = {i: d for i, d in self._due.items() if d[0].position >= 0 and stands(d[0].block)}
         ready = [due for due in self._due.values() if due[0].block.request < request]
         freed = sum(slot.size - size for slot, _, size in ready)
-        if not ready or freed < self._policy.floor:
+        if not ready or (self._policy.floor and freed < self._policy.floor):
             return None
         first = min(slot.position for slot, _, _ in ready)
         check(first)

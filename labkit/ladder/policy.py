@@ -16,7 +16,7 @@ read shows all of it."""
 
 TriggerBy = Literal["tokens", "tool_uses", "fraction"]
 CapBy = Literal["tokens", "characters"]
-KeepBy = Literal["results", "groups"]
+KeepBy = Literal["results", "groups", "user_turns"]
 KeepRecentBy = Literal["messages", "tokens"]
 FloorIs = Literal["minimum", "target"]
 Side = Literal["client", "server"]
@@ -56,7 +56,8 @@ class Policy:
         What a client-side edit does on such a model: refuse, or drop the thinking it would invalidate.
     floor : int
         A rung changes nothing unless it removes at least this many tokens: every edit breaks the
-        cached prefix, so a small one costs more than it saves. Anthropic calls it ``clear_at_least``.
+        cached prefix, so a small one costs more than it saves. 0 for no floor. Anthropic calls it
+        ``clear_at_least``.
     floor_is : {"minimum", "target"}
         ``target`` reads the same number as LangChain does: *clear* stops as soon as so many are
         removed, and acts even where there are fewer.
@@ -76,8 +77,9 @@ class Policy:
         *Evict*: which superseded results are removed, from :data:`SUPERSEDED`; empty for none.
     keep : int, optional
         *Clear*: the newest tool results that are never cleared; ``None``: results are never cleared.
-    keep_by : {"results", "groups"}
-        Whether ``keep`` counts results, or groups of results that answer calls made together.
+    keep_by : {"results", "groups", "user_turns"}
+        Whether ``keep`` counts results, groups of results that answer calls made together, or the newest
+        messages of the user with everything that follows them.
     pinned : frozenset of str
         Tools whose results are never cleared or evicted.
     pinned_take_keep : bool
@@ -93,7 +95,7 @@ class Policy:
     stub_text : str, optional
         What stands for a cleared result; ``None``: words that name the call, its size and its first error.
     stub_if_smaller : bool
-        Clear a result only where the stub is smaller than the result.
+        Clear or evict a result only where the stub is smaller than the result.
     stub_chars : int, optional
         The longest arguments, and the longest error, that a stub repeats; ``None`` for all of them.
     compact_above : int, optional
@@ -102,7 +104,7 @@ class Policy:
     keep_recent : int
         The newest messages that a summary leaves word for word.
     keep_recent_by : {"messages", "tokens"}
-        What ``keep_recent`` counts.
+        What ``keep_recent`` counts. By tokens, the newest message stays however large it is.
     keep_first : int
         Messages at the start that a summary leaves word for word; the task is often the first.
     compact_before_pause : bool

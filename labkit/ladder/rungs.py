@@ -27,6 +27,7 @@ __all__ = [
     "message_starts",
     "pair",
     "short",
+    "speaks",
     "stale_results",
     "stub",
     "summary_cut",
@@ -196,7 +197,7 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
         for position, block in new.items():
             edited[position] = block
         freed += saving
-    enough = freed >= policy.floor or policy.floor_is == "target"
+    enough = not policy.floor or freed >= policy.floor or policy.floor_is == "target"
     return edited if enough else list(blocks)
 
 
@@ -214,15 +215,18 @@ def stale_results(blocks: Sequence[Block], policy: Policy) -> list[int]:
     """
     if policy.keep is None:
         return []
-    units: list[list[int]] = []
+    by_user = policy.keep_by == "user_turns"
+    units: list[list[int]] = [[]] if by_user else []
     turn, last, before = 0, -1, ""
     for i, block in enumerate(blocks):
+        if by_user and speaks(block):
+            units.append([])
         if block.role == "assistant" and before != "assistant":
             turn += 1
         before = block.role
         if block.kind != "result" or (block.tool in policy.pinned and not policy.pinned_take_keep):
             continue
-        if units and policy.keep_by == "groups" and turn == last:
+        if by_user or (units and policy.keep_by == "groups" and turn == last):
             units[-1].append(i)
         else:
             units.append([i])
@@ -231,6 +235,11 @@ def stale_results(blocks: Sequence[Block], policy: Policy) -> list[int]:
     return [
         i for unit in stale for i in unit if blocks[i].edited in (None, "cap") and blocks[i].tool not in policy.pinned
     ]
+
+
+def speaks(block: Block) -> bool:
+    """Whether a block is what a user said."""
+    return block.role == "user" and block.kind in ("text", "image")
 
 
 def message_starts(blocks: Sequence[Block]) -> set[int]:

@@ -41,11 +41,14 @@ EXTENSIONS = frozenset(_ENDINGS.split())
 """Endings of files that stay after a dot."""
 
 _LETTERS = string.ascii_lowercase
-_BOTH = string.ascii_lowercase + string.digits
+_CAPITALS = string.ascii_uppercase
 
 
 class Pseudonyms:
     """Replaces words by others of about the same length that occur nowhere in the original.
+
+    A digit stays a digit, a capital a capital: whether a word can be told from chance, and so what is found
+    to be used later, must not change.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ class Pseudonyms:
         return self.word(word)
 
     def word(self, word: str) -> str:
-        """The pseudonym of one word: digits for digits, an ending in Error or Exception stays."""
+        """The pseudonym of one word, of its shape; an ending in Error or Exception stays."""
         given = self._given.get(word)
         if given is None:
             given = self._given[word] = self._new(word)
@@ -100,18 +103,15 @@ class Pseudonyms:
         return self._free(word, len(word), "")
 
     def _free(self, word: str, length: int, ending: str) -> str:
-        digits = word.isascii() and word.isdigit()
+        kinds = [string.digits if c in string.digits else _CAPITALS if c.isupper() else _LETTERS for c in word[:length]]
         seed = hmac.new(self._key, word.encode("utf-8", errors="surrogatepass"), hashlib.sha256).digest()
         for attempt in range(10_000):
             # After a few tries a short word becomes longer: there are only so many of two letters.
             size = length + attempt // 8
             stream = hashlib.shake_256(seed + attempt.to_bytes(4, "big")).digest(2 * size)
             numbers = [int.from_bytes(stream[2 * i : 2 * i + 2], "big") for i in range(size)]
-            if digits:
-                made = "".join(string.digits[n % 10] for n in numbers)
-            else:
-                first = string.digits if word[0] in string.digits else _LETTERS
-                made = first[numbers[0] % len(first)] + "".join(_BOTH[n % 36] for n in numbers[1:])
+            shape = kinds + kinds[-1:] * (size - length)
+            made = "".join(kind[n % len(kind)] for kind, n in zip(shape, numbers, strict=True))
             if (made + ending).lower() not in self._taken:
                 return made
         raise AssertionError("the pseudonyms are used up")  # not before 36 ** 1250 words

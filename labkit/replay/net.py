@@ -97,7 +97,7 @@ def net(run: Replay, nothing: Replay, prices: Prices, *, cold: bool = True) -> N
     >>> run = load(data_path("traces", "invoice-60.jsonl"))
     >>> parts = net(replay(run, load_policy("article")), replay(run, Policy.nothing()), prices("article"), cold=False)
     >>> [round(part, 2) for part in (parts.reads, parts.writes, parts.inserted, *parts.reread, parts.low, parts.high)]
-    [1.4, -0.35, -0.02, 0.11, 0.28, 0.75, 0.92]
+    [1.4, -0.36, -0.01, 0.11, 0.28, 0.76, 0.92]
     """
     if run.trace != nothing.trace or len(run.rows) != len(nothing.rows):
         raise InputError(f"{run.trace} and {nothing.trace} are different runs: compare two replays of one trace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -82,6 +82,10 @@ class Row:
     def fresh(self) -> int:
         """Tokens the model had to process anew: the prompt without what was read."""
         return self.input - self.read
+
+    def without_found(self) -> Row:
+        """The row without the higher charge for re-reads, which rests on words found in the texts."""
+        return replace(self, reread_high=0, reread_prompts=0)
 
 
 @dataclass(frozen=True, eq=False)

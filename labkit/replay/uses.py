@@ -17,8 +17,8 @@ from labkit.record.trace import Need, Trace
 __all__ = ["excerpts_in", "found_needs", "needs_of"]
 
 # A word that nobody would guess: it has a digit, an inner mark, or a capital behind a small letter.
-_WORD = re.compile(r"[A-Za-z0-9_][\w./@:#-]*[\w]")
-_TELLING = re.compile(r"\d|[a-z][A-Z]|[A-Za-z0-9][_./@:#-][A-Za-z0-9]")
+_WORD = re.compile(r"\w[\w./@:#-]*\w")
+_TELLING = re.compile(r"[0-9]|[a-z][A-Z]|[^\W_][_./@:#-][^\W_]")
 _LINE = 24
 _SHORTEST = 5
 # A word that many blocks show is the run's vocabulary, and no excerpt of one of them.
