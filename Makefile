@@ -1,5 +1,6 @@
 # make lab    set up and open the lab            make test   everything CI checks
 # make long   the same with the long variants    make bench  timings    make clean  remove what was built
+# make conformance   compare the rungs with LangChain, pydantic-ai, Inspect and others, installed for it
 # Works with GNU make 3.81 and newer and any POSIX shell; Windows: see README.md.
 
 VENV = .venv
@@ -11,7 +12,7 @@ PYTHON =
 
 SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
 
-.PHONY: lab test long bench clean help
+.PHONY: lab test long bench conformance clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -35,6 +36,11 @@ bench:
 	@$(SETUP) test
 	@$(PY) -m pytest benchmarks $(ARGS)
 
+conformance:
+	@VENV=.venv-conformance PYTHON="$(PYTHON)" sh scripts/setup.sh test
+	@.venv-conformance/bin/python -m pip install -q -r tests/conformance/requirements.txt
+	@LABKIT_CONFORMANCE=1 .venv-conformance/bin/python -m pytest -q -W default tests/test_conformance.py $(ARGS)
+
 clean:
-	rm -rf "$(VENV)" build dist test-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf "$(VENV)" .venv-conformance build dist test-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

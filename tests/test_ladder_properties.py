@@ -28,7 +28,7 @@ clearing = {
     "floor": st.sampled_from([0, 0, 20, 90]),
     "floor_is": st.sampled_from(["minimum", "target"]),
     "keep": st.none() | st.integers(0, 4),
-    "keep_by": st.sampled_from(["results", "groups"]),
+    "keep_by": st.sampled_from(["results", "groups", "user_turns"]),
     "pinned": st.sampled_from([frozenset(), frozenset({"notes_read"})]),
     "pinned_take_keep": st.booleans(),
     "batch": st.integers(1, 3),
