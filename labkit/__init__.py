@@ -14,7 +14,7 @@ from labkit.files import data_path
 from labkit.ladder.events import Event
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.policy import Policy
-from labkit.ladder.presets import load_policy, presets
+from labkit.ladder.presets import Preset, load_policy, preset, presets
 from labkit.ladder.rungs import Summary, clear, compact, stub
 from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
 from labkit.record.lines import LINE_ITEMS, line_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from labkit.course.predict import predict, reveal
     from labkit.course.progress import progress
     from labkit.course.start import start
+    from labkit.ladder.export import export
     from labkit.ladder.llm_summary import LLMSummarizer
     from labkit.ladder.notes import NotesFile
     from labkit.ladder.offload import Offload
@@ -64,6 +65,7 @@ _LAZY = {
     "bill": "labkit.replay.bill",
     "check": "labkit.course.check",
     "decide": "labkit.replay.decision",
+    "export": "labkit.ladder.export",
     "needs_of": "labkit.replay.uses",
     "net": "labkit.replay.net",
     "panels": "labkit.show.panels",
@@ -102,6 +104,7 @@ __all__ = [
     "Offload",
     "Policy",
     "Prefix",
+    "Preset",
     "Prices",
     "Replay",
     "Request",
@@ -121,6 +124,7 @@ __all__ = [
     "count",
     "data_path",
     "decide",
+    "export",
     "get_counter",
     "line_of",
     "load",
@@ -131,6 +135,7 @@ __all__ = [
     "panels",
     "plots",
     "predict",
+    "preset",
     "presets",
     "prices",
     "progress",

@@ -27,8 +27,8 @@ clearing = {
     "count_prefix": st.booleans(),
     "floor": st.sampled_from([0, 0, 20, 90]),
     "floor_is": st.sampled_from(["minimum", "target"]),
-    "keep": st.none() | st.integers(0, 4),
-    "keep_by": st.sampled_from(["results", "groups", "user_turns"]),
+    "keep": st.none() | st.integers(0, 4) | st.integers(0, 120),
+    "keep_by": st.sampled_from(["results", "groups", "user_turns", "tokens"]),
     "pinned": st.sampled_from([frozenset(), frozenset({"notes_read"})]),
     "pinned_take_keep": st.booleans(),
     "batch": st.integers(1, 3),
@@ -85,7 +85,7 @@ def test_the_manager_clears_what_the_pure_rung_clears(parts, policy) -> None:
         seen = sum(sizes_of(context)) + (prefix if policy.count_prefix else 0)
         past = seen > policy.trigger if policy.strict else seen >= policy.trigger
         before = context
-        if past and stale_results(context, policy):
+        if past and stale_results(context, policy, quarter):
             context = clear(context, policy, quarter)
         manager.step()
         assert manager.blocks() == context

@@ -120,7 +120,9 @@ def test_a_gain_under_the_floor_changes_nothing(run: list[Block], keep: int, if_
     of = quarter
     free = clear(run, Policy(keep=keep, floor=0, stub_if_smaller=if_smaller), of)
     freed = sum(of(b.text) - of(n.text) for b, n in zip(run, free, strict=True))
-    assert freed >= 0
+    assert freed >= 0 or not if_smaller  # without a floor a longer stub may stand in a short result's place
+    if freed < 0:
+        return
     assert clear(run, Policy(keep=keep, floor=freed + 1, stub_if_smaller=if_smaller), of) == run
     assert clear(run, Policy(keep=keep, floor=freed, stub_if_smaller=if_smaller), of) == free
 

@@ -35,6 +35,7 @@ class Clearing:
         by_user = self._policy.keep_by == "user_turns"
         self._units: deque[list[Slot]] = deque([[]] if by_user else [])  # what keep may protect, oldest first
         self._seen, self._aged = len(self._units), 0
+        self._kept = 0  # tokens of the units
 
     def appended(self, slot: Slot) -> None:
         """A block came in."""
@@ -58,6 +59,7 @@ class Clearing:
             self._unit([slot])
 
     def _unit(self, slots: list[Slot]) -> None:
+        self._kept += sum(slot.size for slot in slots)
         self._units.append(slots)
         self._seen += 1
 
@@ -131,9 +133,11 @@ class Clearing:
         if policy.keep is None:
             return
         limit = self._seen // policy.batch * policy.batch - policy.keep
-        while self._aged < limit:
+        while self._kept > policy.keep if policy.keep_by == "tokens" else self._aged < limit:
             self._aged += 1
-            for slot in self._units.popleft():
+            unit = self._units.popleft()
+            self._kept -= sum(slot.size for slot in unit)
+            for slot in unit:
                 if stands(slot.block) and slot.block.tool not in policy.pinned:
                     self._age(slot)
 

@@ -16,7 +16,7 @@ read shows all of it."""
 
 TriggerBy = Literal["tokens", "tool_uses", "fraction"]
 CapBy = Literal["tokens", "characters"]
-KeepBy = Literal["results", "groups", "user_turns"]
+KeepBy = Literal["results", "groups", "user_turns", "tokens"]
 KeepRecentBy = Literal["messages", "tokens"]
 FloorIs = Literal["minimum", "target"]
 Side = Literal["client", "server"]
@@ -77,16 +77,17 @@ class Policy:
         *Evict*: which superseded results are removed, from :data:`SUPERSEDED`; empty for none.
     keep : int, optional
         *Clear*: the newest tool results that are never cleared; ``None``: results are never cleared.
-    keep_by : {"results", "groups", "user_turns"}
-        Whether ``keep`` counts results, groups of results that answer calls made together, or the newest
-        messages of the user with everything that follows them.
+    keep_by : {"results", "groups", "user_turns", "tokens"}
+        Whether ``keep`` counts results, groups of results that answer calls made together, the newest
+        messages of the user with everything that follows them, or tokens of the newest results.
     pinned : frozenset of str
         Tools whose results are never cleared or evicted.
     pinned_take_keep : bool
         Whether a pinned result uses up one of ``keep``: pinned results are left out after keep is
         counted, and not before.
     batch : int
-        *Clear* sees only whole batches of this many results, so that it acts once a batch.
+        *Clear* sees only whole batches of this many results, so that it acts once a batch. Not where
+        ``keep`` counts tokens.
     clear_inputs : frozenset of str
         Tools whose call arguments are cleared with the result; ``"*"`` for every tool.
     keep_thinking : int, optional
@@ -245,6 +246,19 @@ class Policy:
             return cls(**values)
         except TypeError as error:
             raise InputError(f"a policy value has the wrong type ({error}): see labkit.Policy") from None
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Policy:
+        """A policy from a harness's own configuration; see :func:`labkit.ladder.export.from_config`.
+
+        Examples
+        --------
+        >>> Policy.from_config({"edits": [{"type": "compact_20260112"}]}).compact_above
+        150000
+        """
+        from labkit.ladder.export import from_config  # there, every target is known
+
+        return from_config(config)
 
     def to_dict(self) -> dict[str, Any]:
         """The policy as plain JSON values; :meth:`from_dict` reads them back."""

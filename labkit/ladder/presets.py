@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,123 @@ from labkit.errors import InputError, closest
 from labkit.files import load_data
 from labkit.ladder.policy import Policy
 
-__all__ = ["load_policy", "presets"]
+__all__ = ["Knob", "Preset", "load_policy", "preset", "presets"]
 
 
-def presets() -> dict[str, Policy]:
+@dataclass(frozen=True)
+class Knob:
+    """One thing that a user of a harness can set.
+
+    Parameters
+    ----------
+    name : str
+        As the harness calls it.
+    unit : str
+        What it counts.
+    low, high : int or None
+        Its range; ``None`` where none is known.
+    where : str
+        Where it is set.
+    field : str
+        The field of :class:`labkit.Policy` it stands for; empty if none does.
+    """
+
+    name: str
+    unit: str
+    low: int | None
+    high: int | None
+    where: str
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A policy as a harness runs it, with what is known about it.
+
+    Parameters
+    ----------
+    name : str
+    policy : Policy
+    harness, version : str
+        Empty for the policies of the lab itself.
+    as_of, source : str
+        Date, and where it comes from.
+    oracle : str
+        What it was compared with.
+    unverified : bool
+        Compared with nothing: for looking at, not for ranking.
+    knobs : tuple of Knob
+    note : str
+        Where the fields say less, or more, than the harness does.
+    """
+
+    name: str
+    policy: Policy
+    harness: str
+    version: str
+    as_of: str
+    source: str
+    oracle: str
+    unverified: bool
+    knobs: tuple[Knob, ...]
+    note: str
+
+
+def presets(*, unverified: bool = False) -> dict[str, Policy]:
     """The policies of ``data/presets.json`` by name.
+
+    Parameters
+    ----------
+    unverified : bool
+        Also those that were copied from constants and compared with nothing.
 
     Examples
     --------
     >>> presets()["article"].stub_if_smaller
     False
+    >>> "goose" in presets(), "goose" in presets(unverified=True)
+    (False, True)
     """
-    return {name: Policy.from_dict(p["policy"]) for name, p in load_data("presets.json")["presets"].items()}
+    return {name: p.policy for name, p in _all().items() if unverified or not p.unverified}
+
+
+def preset(name: str) -> Preset:
+    """One preset with everything that is known about it.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> clear = preset("langchain-clear")
+    >>> clear.policy.remembers, clear.oracle, clear.knobs[0].name
+    (False, 'installed peer, random cases', 'trigger')
+    """
+    known = _all()
+    if name not in known:
+        raise InputError(f"unknown preset {name!r}{closest(name, known)}: the presets are {', '.join(presets())}")
+    return known[name]
+
+
+@lru_cache(maxsize=1)
+def _all() -> dict[str, Preset]:
+    return {
+        name: Preset(
+            name,
+            Policy.from_dict(p["policy"]),
+            p.get("harness", ""),
+            p.get("version", ""),
+            p["as_of"],
+            p["source"],
+            p.get("oracle", ""),
+            p.get("unverified", False),
+            tuple(Knob(**knob) for knob in p.get("knobs", ())),
+            p["note"],
+        )
+        for name, p in load_data("presets.json")["presets"].items()
+    }
 
 
 def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
@@ -49,18 +156,18 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
     if isinstance(given, Mapping):
         values = dict(given)
         base = values.pop("preset", None)
-        return Policy.from_dict(values if base is None else {**_preset(str(base)).to_dict(), **values})
-    known = presets()
+        return Policy.from_dict(values if base is None else {**preset(str(base)).policy.to_dict(), **values})
+    known = _all()
     if str(given) in known:
-        return known[str(given)]
+        return known[str(given)].policy
     path = Path(given).expanduser()
     if not path.is_file():
         raise InputError(
             f"{given} is neither a preset nor a file{closest(str(given), known)}: "
-            f"the presets are {', '.join(known)}, or give a JSON file"
+            f"the presets are {', '.join(presets())}, or give a JSON file"
         )
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)
     except (OSError, ValueError) as error:
         raise InputError(f'{path} is not a policy in JSON ({error}): give an object such as {{"keep": 5}}') from None
     if not isinstance(values, dict):
@@ -68,8 +175,9 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
     return load_policy(values)
 
 
-def _preset(name: str) -> Policy:
-    known = presets()
-    if name not in known:
-        raise InputError(f"unknown preset {name!r}{closest(name, known)}: the presets are {', '.join(known)}")
-    return known[name]
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        twice = next(name for name, _ in pairs if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"{twice!r} stands there twice")
+    return values

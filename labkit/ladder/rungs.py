@@ -179,7 +179,7 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
     calls = pair(blocks)
     edited = list(blocks)
     freed = 0
-    for i in stale_results(blocks, policy):
+    for i in stale_results(blocks, policy, count):
         if policy.floor_is == "target" and policy.floor and freed >= policy.floor:
             break
         overhead = MESSAGE_OVERHEAD if i in starts else 0
@@ -201,8 +201,8 @@ def clear(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int]) 
     return edited if enough else list(blocks)
 
 
-def stale_results(blocks: Sequence[Block], policy: Policy) -> list[int]:
-    """Positions of the results that *clear* may take, oldest first.
+def stale_results(blocks: Sequence[Block], policy: Policy, count: Callable[[str], int] = len) -> list[int]:
+    """Positions of the results that *clear* may take, oldest first; ``count`` is for a keep in tokens.
 
     Examples
     --------
@@ -231,7 +231,14 @@ def stale_results(blocks: Sequence[Block], policy: Policy) -> list[int]:
         else:
             units.append([i])
         last = turn
-    stale = units[: max(len(units) // policy.batch * policy.batch - policy.keep, 0)]
+    cut = len(units) // policy.batch * policy.batch - policy.keep
+    if policy.keep_by == "tokens":
+        starts, total, cut = message_starts(blocks), 0, len(units)
+        while cut and total <= policy.keep:
+            i = units[cut - 1][0]
+            total += count(blocks[i].text) + (MESSAGE_OVERHEAD if i in starts else 0)
+            cut -= total <= policy.keep
+    stale = units[: max(cut, 0)]
     return [
         i for unit in stale for i in unit if blocks[i].edited in (None, "cap") and blocks[i].tool not in policy.pinned
     ]

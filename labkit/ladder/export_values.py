@@ -1,0 +1,79 @@
+"""What an export is, and how a policy's wishes are compared with what a target can say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from labkit.ladder.policy import Policy
+
+__all__ = ["Export", "beyond", "tokens_of"]
+
+
+@dataclass(frozen=True)
+class Export:
+    """A policy for one target.
+
+    Parameters
+    ----------
+    target : str
+    text : str
+        What to paste: JSON, code, or settings.
+    config : mapping
+        The same as values, where the target takes JSON; else empty.
+    missing : tuple of str
+        What the policy asks for and the target cannot do, a sentence each.
+    headers : tuple of str
+        Beta headers that a request needs.
+    """
+
+    target: str
+    text: str
+    config: Mapping[str, Any]
+    missing: tuple[str, ...]
+    headers: tuple[str, ...] = ()
+
+
+def tokens_of(policy: Policy) -> int:
+    """The trigger in tokens."""
+    assert policy.trigger is not None
+    return int(policy.trigger * (policy.window or 0)) if policy.trigger_by == "fraction" else int(policy.trigger)
+
+
+_WORDS = {
+    "evict": "the target removes no superseded results",
+    "cap": "the target shapes no results: do it in the tool",
+    "cap_of": "the target shapes no results: do it in the tool",
+    "hand_off_above": "the target starts no fresh context: do it in your own code",
+    "only_cold": "the target does not look at the age of the cache",
+    "remembers": "the target keeps its edits",
+    "batch": "the target does not clear in batches",
+    "keep_by": "the target counts results",
+    "keep_first": "the target keeps no first messages word for word",
+    "keep_recent_by": "the target counts messages",
+    "keep_thinking": "the target leaves thinking alone",
+    "compact_before_pause": "the target does not know the pauses",
+    "keep_alive": "the target does not keep the cache alive",
+    "lifetime": "the lifetime of the cache is set on its breakpoints",
+    "floor_is": "the floor is a minimum here",
+    "strict": "the target acts above its trigger, not at it",
+    "count_prefix": "the target counts the whole prompt",
+    "trigger_by": "the target counts tokens",
+}
+# These only matter beside others, or say nothing to a target.
+_SILENT = frozenset({"window", "cap_by", "cap_preview", "cap_tail", "offload", "stub_chars", "bound_thinking"})
+
+
+def beyond(policy: Policy, says: frozenset[str]) -> list[str]:
+    """What a policy asks for beyond what a target can say, against a policy that asks for nothing."""
+    nothing = Policy.nothing()
+    found = []
+    for field in fields(Policy):
+        name = field.name
+        if name in says or name in _SILENT or getattr(policy, name) == getattr(nothing, name):
+            continue
+        if name in ("floor", "keep", "keep_recent", "pinned", "stub_if_smaller", "stub_text", "pinned_take_keep"):
+            continue  # they belong to rungs, which are said above
+        found.append(f"{name}: {_WORDS.get(name, 'the target has nothing for it')}")
+    return found
