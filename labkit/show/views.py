@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import LabError
-from labkit.ladder.policy import Policy
+from labkit.ladder.policy import SUPERSEDED, Policy
 from labkit.ladder.presets import load_policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.price.prices import prices as price_card
+from labkit.record.sizes import measure
 from labkit.record.trace import Trace
 from labkit.replay.audit import audit
 from labkit.replay.bill import Bill, bill
@@ -123,15 +124,24 @@ def ladder(
     nothing = bill(naive, card)
     best: list[tuple[float, str, list[int]]] = []
 
+    largest = max(
+        (s for b, s in zip(trace.blocks, measure(trace).blocks, strict=True) if b.kind == "result"), default=0
+    )
+    ends = {"keep": 20, "cap": max(math.ceil(largest / 500) * 500, 1_000)}
+
     def at(name: str) -> int:
         value = getattr(start, name)
-        return never if value is None else int(value)
+        return ends.get(name, never) if value is None else int(value)
 
     def draw(values: Mapping[str, Any]) -> View:
-        moved = {k: v for k, v in values.items() if v != at(k)}
+        moved: dict[str, Any] = {k: v for k, v in values.items() if k != "evict" and v != at(k)}
+        if values["evict"] != "given":
+            moved["evict"] = _EVICT[values["evict"]]
         run = replay(trace, replace(start, **moved), rules)
         setting = ", ".join(
-            f"{k.replace('_', ' ')} {v:,}" for k, v in values.items() if k in ("trigger", "keep") or k in moved
+            f"{k.replace('_', ' ')} {v if k == 'evict' else f'{v:,}'}"
+            for k, v in values.items()
+            if k in ("trigger", "keep") or k in moved
         )
         cost = bill(run, card)
         net = cost.plain + cost.reread
@@ -156,6 +166,9 @@ def ladder(
         replace(number("floor", "floor (tokens)", 50_000, 1_000, more=True), low=0),
         number("compact_above", "compact above (tokens)", never, 1_000, more=True),
         replace(number("keep_recent", "keep recent (messages)", 40, 1, more=True), low=0),
+        replace(number("cap", "cap (tokens)", ends["cap"], 50, more=True), low=50),
+        Control("evict", "evict", "given", choices=_CHOICES, more=True),
+        number("hand_off_above", "hand off above (tokens)", never, 1_000, more=True),
     )
     end = f"At {never:,} tokens a threshold never acts."
     if never < naive.peak:
@@ -176,8 +189,13 @@ def ladder(
     )
 
 
+_EVICT: dict[str, frozenset[str]] = {"nothing": frozenset(), "superseded": frozenset(SUPERSEDED)}
+_CHOICES = {"as the policy says": "given", "nothing": "nothing", "what is superseded": "superseded"}
+
+
 def _ladder_numbers(run: Replay, naive: Replay, cost: Bill, nothing: Bill) -> tuple[tuple[str, str, str], ...]:
     facts = f", {run.facts_lost} of {len(run.facts)} facts" if run.facts_lost is not None else ""
+    filed = f", {run.offloaded:,} in files" if run.offloaded else ""
     return (
         ("input tokens billed", f"{run.input:,}", f"{share(run.input, naive.input)} of doing nothing"),
         (
@@ -186,5 +204,5 @@ def _ladder_numbers(run: Replay, naive: Replay, cost: Bill, nothing: Bill) -> tu
             f"re-reads ${cost.reread:,.2f}; nothing ${nothing.plain:,.2f}",
         ),
         ("largest prompt", f"{run.peak:,}", f"doing nothing {naive.peak:,}"),
-        ("lost", f"{run.unread:,} unread", f"{run.uses_after_clear:,} needed later{facts}"),
+        ("lost", f"{run.unread:,} unread", f"{run.uses_after_clear:,} needed later{facts}{filed}"),
     )

@@ -245,12 +245,16 @@ def _acts(run: Replay) -> str:
     if not kinds:
         return "The ladder never acted." + _overflow(run)
     names = {
+        "capped": ("cap", ""),
+        "evicted": ("eviction", ""),
         "cleared": ("clearing", ""),
-        "compacted": ("compaction", ""),
         "dropped_thinking": ("dropping of thinking", "droppings of thinking"),
+        "compacted": ("compaction", ""),
+        "handed_off": ("hand-off", ""),
     }
     parts = [count(kinds[k], *names[k]) for k in names if kinds[k]]
-    return f"The ladder acted {count(len(run.events), 'time')}: {' and '.join(parts)}.{_overflow(run)}"
+    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"The ladder acted {count(len(run.events), 'time')}: {listed}.{_overflow(run)}"
 
 
 def _overflow(run: Replay) -> str:
@@ -266,6 +270,8 @@ def loss(run: Replay) -> str:
         parts.append(
             f"{count(run.unread, 'result')} went before the agent had read {'it' if run.unread == 1 else 'them'}"
         )
+    if run.offloaded:
+        parts.append(f"{count(run.offloaded, 'result')} cut short, whole only in a file")
     if run.uses_after_clear:
         parts.append(
             f"{count(run.uses_after_clear, 'excerpt')} needed later had been removed "
