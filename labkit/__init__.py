@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from labkit.replay.audit import Audit, audit
     from labkit.replay.bill import Bill, bill
     from labkit.replay.decision import Decision, decide
+    from labkit.replay.memory import remember
     from labkit.replay.net import Net, net
     from labkit.replay.uses import needs_of
     from labkit.replay.whatif import WhatIf, whatif
@@ -73,6 +74,7 @@ _LAZY = {
     "predict": "labkit.course.predict",
     "prices": "labkit.price.prices",
     "progress": "labkit.course.progress",
+    "remember": "labkit.replay.memory",
     "reveal": "labkit.course.predict",
     "save": "labkit.record.formats.labkit_jsonl",
     "start": "labkit.course.start",
@@ -140,6 +142,7 @@ __all__ = [
     "prices",
     "progress",
     "record",
+    "remember",
     "replay",
     "reveal",
     "save",

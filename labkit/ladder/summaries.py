@@ -65,6 +65,9 @@ class ExtractiveSummarizer:
     max_errors, max_files : int
         The newest that are kept. What a cap leaves out is counted in the summary's own text and named
         in ``Summary.dropped``.
+    reads_back : {"entries", "lines"}
+        ``lines`` reads an earlier summary line by line, as simple programs do: of an entry with several
+        lines only the first is found again. It is here to show what that costs.
 
     Notes
     -----
@@ -86,6 +89,7 @@ class ExtractiveSummarizer:
 
     max_errors: int = 20
     max_files: int = 40
+    reads_back: Literal["entries", "lines"] = "entries"
 
     def summarize(self, blocks: Sequence[Block], notes: str) -> Summary:
         """Summarize blocks, an earlier summary perhaps among them.
@@ -136,6 +140,8 @@ class ExtractiveSummarizer:
 
     def _read_back(self, block: Block, record: _Record) -> None:
         turn, entries = _parse(block.text)
+        if entries is not None and self.reads_back == "lines":
+            entries = [(kind, text.split("\n")[0]) for kind, text in entries]
         if entries is None:
             record.earlier.append(block.text)
             return

@@ -24,11 +24,11 @@ from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
-from labkit.show import cache_views, views, views_session
+from labkit.show import cache_views, memory_views, views, views_session
 from labkit.show.setup import Control, Setup, View
 from labkit.show.style import HEIGHT, Spec, template
 
-__all__ = ["billed", "cache", "ladder", "mode", "results", "session"]
+__all__ = ["billed", "cache", "ladder", "memory", "mode", "results", "session"]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -125,6 +125,22 @@ def cache(
         As for :func:`billed`.
     """
     return _panel(lambda: cache_views.cache(trace, policy, rules=rules, prices=prices))
+
+
+def memory(trace: Trace) -> Any:
+    """What becomes of each fact when a run is summarized: choose the summarizer, and how often it runs.
+
+    Parameters
+    ----------
+    trace : Trace
+        With facts.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: memory_views.memory(trace))
 
 
 def session(source: Audit | Trace) -> Any:

@@ -19,6 +19,7 @@ from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
 from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
+from labkit.show.memory_plots import describe_memory, fig_memory
 from labkit.show.options import describe_decision, describe_options, fig_options
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
 from labkit.show.timeline import describe_session, fig_session
@@ -39,6 +40,7 @@ __all__ = [
     "describe_decision",
     "describe_ladder",
     "describe_lines",
+    "describe_memory",
     "describe_options",
     "describe_read_price",
     "describe_results",
@@ -47,6 +49,7 @@ __all__ = [
     "fig_billed",
     "fig_ladder",
     "fig_lines",
+    "fig_memory",
     "fig_options",
     "fig_read_price",
     "fig_results",
