@@ -20,7 +20,7 @@ def run() -> Trace:
     for n in range(2, 7):
         tool, args = ("notes_write", "Findings | key 77") if n == 3 else ("look", f"{n}")
         more = {"tool": tool, "args": args, "call_id": str(n)}
-        text = ("key 77 is the one " if n == 2 else "") + "nothing new " * 60
+        text = {2: "key 77 is the one ", 3: "ok "}.get(n, "") + "nothing new " * 60
         blocks += [Block("call", "assistant", f"{tool}()", n, **more), Block("result", "tool", text, n, **more)]
     facts = (Fact("limit", "Before 18:00"), Fact("key", "key 77"), Fact("never said", "key 99"))
     return Trace("six", tuple(blocks), tuple(Request(n) for n in range(1, 7)), facts=facts)
