@@ -7,10 +7,10 @@ from weakref import WeakKeyDictionary
 
 from labkit.ladder.events import Step
 from labkit.record.sizes import Sizes
-from labkit.record.trace import Block, Fact, Trace
+from labkit.record.trace import Block, Fact, Need, Trace
 from labkit.replay.uses import excerpts_in, found_needs
 
-__all__ = ["Fidelity"]
+__all__ = ["Fidelity", "Probes"]
 
 # Which probes a text holds depends on the trace alone, so a second replay need not search again: by
 # position of the trace's own blocks, by text for the stubs and summaries that policies made.
@@ -38,23 +38,13 @@ class Fidelity:
     """
 
     def __init__(self, trace: Trace, sizes: Sizes) -> None:
-        self._trace = trace
-        self._sizes = sizes
-        found = found_needs(trace)
-        self._needs = trace.needs + found
-        self._counted = len(trace.needs) or len(found)
-        self._finder = _Finder(trace)
-        self._probes = self._finder.probes
-        self._holds, self._texts = _holds(trace, self._finder)
-        self._said = [0] * len(self._probes)  # blocks that ever held the probe
-        self._visible = [0] * len(self._probes)  # blocks of the prompt that hold it
-        # Facts can stand in the system prompt, which no rung edits.
-        prefix = trace.prefixes[trace.requests[0].prefix]
-        for k in self._finder.in_text(prefix.system or ""):
-            self._said[k] = self._visible[k] = 1
-        self._by_identity = {id(b): held for b, held in zip(trace.blocks, self._holds, strict=True)}
+        self._probes = probes = Probes(trace, sizes)
+        self._facts = trace.facts
+        self._said = list(probes.at_start)  # blocks that ever held the probe
+        self._visible = list(probes.at_start)  # blocks of the prompt that hold it
+        self._by_identity = {id(block): probes.held(i) for i, block in enumerate(trace.blocks)}
         self._due: dict[int, list[int]] = {}
-        for k, need in enumerate(self._needs):
+        for k, need in enumerate(probes.needs):
             self._due.setdefault(need.request, []).append(k)
         self._charged: set[int] = set()
         self.unread = 0
@@ -66,7 +56,7 @@ class Fidelity:
 
     def appeared(self, position: int) -> None:
         """A block of the trace entered the context."""
-        for k in self._holds[position]:
+        for k in self._probes.held(position):
             self._said[k] += 1
             self._visible[k] += 1
 
@@ -83,17 +73,17 @@ class Fidelity:
 
     def needed(self, request: int, prompt: int) -> None:
         """Check the excerpts that a request of so many tokens relies on, and charge for those that are gone."""
-        facts = len(self._trace.facts)
+        facts = len(self._facts)
         counted, again = set(), set()
         for k in self._due.get(request, ()):
             if self._visible[facts + k]:
                 continue
-            again.add(self._needs[k].source)
-            if k < self._counted:
+            again.add(self._probes.needs[k].source)
+            if k < self._probes.counted:
                 self.uses_after_clear += 1
-                counted.add(self._needs[k].source)
+                counted.add(self._probes.needs[k].source)
         for source in again:
-            size = self._sizes.blocks[source] + self._call_size(source)
+            size = self._probes.again(source)
             self.reread_high += size
             self.reread_prompts += prompt
             if source in counted - self._charged:
@@ -103,53 +93,75 @@ class Fidelity:
     @property
     def facts_lost(self) -> int | None:
         """Facts said and no longer in the prompt; ``None`` where the trace lists none."""
-        facts = len(self._trace.facts)
+        facts = len(self._facts)
         if not facts:
             return None
         return sum(said > 0 and not seen for said, seen in zip(self._said[:facts], self._visible[:facts], strict=True))
 
     def facts(self) -> Iterator[tuple[Fact, bool]]:
         """Each fact, and whether the prompt holds it."""
-        return zip(self._trace.facts, (seen > 0 for seen in self._visible), strict=False)
+        return zip(self._facts, (seen > 0 for seen in self._visible), strict=False)
 
     def _held_by(self, block: Block) -> tuple[int, ...]:
         held = self._by_identity.get(id(block))
-        if held is None:
-            held = self._texts.get(block.text)
-        if held is None:
-            held = self._texts[block.text] = self._finder.in_text(block.text)
-        return held
-
-    def _call_size(self, result: int) -> int:
-        block = self._trace.blocks[result]
-        for i in range(result - 1, -1, -1):
-            other = self._trace.blocks[i]
-            if other.kind == "call" and other.call_id == block.call_id:
-                return self._sizes.blocks[i]
-        return 0
+        return self._probes.in_text(block.text) if held is None else held
 
 
-class _Finder:
-    """Which probes a text holds: facts and listed needs as they are written, found ones as whole words and lines."""
+class Probes:
+    """The texts that are looked for in prompts: facts, listed needs, found needs, in this order.
 
-    def __init__(self, trace: Trace) -> None:
+    Parameters
+    ----------
+    trace : Trace
+    sizes : Sizes
+
+    Notes
+    -----
+    Facts and listed needs are looked for as they are written, found ones as whole words and lines.
+    """
+
+    def __init__(self, trace: Trace, sizes: Sizes) -> None:
+        self._trace, self._sizes = trace, sizes
+        found = found_needs(trace)
+        self.needs: tuple[Need, ...] = trace.needs + found
+        self.counted = len(trace.needs) or len(found)
+        """The needs that are counted as uses; the rest only bear on the higher charge."""
         listed = [fact.probe for fact in trace.facts] + [need.excerpt for need in trace.needs]
-        found = [need.excerpt for need in found_needs(trace)]
-        self.probes = listed + found
         self._written = list(enumerate(listed))
         self._found: dict[str, list[int]] = {}
-        for k, excerpt in enumerate(found, start=len(listed)):
-            self._found.setdefault(excerpt, []).append(k)
+        for k, need in enumerate(found, start=len(listed)):
+            self._found.setdefault(need.excerpt, []).append(k)
+        if trace not in _kept:
+            _kept[trace] = ([self._look(block.text) for block in trace.blocks], {})
+        self._holds, self._texts = _kept[trace]
+        # Facts can stand in the system prompt, which no rung edits.
+        self.at_start = [0] * (len(trace.facts) + len(self.needs))
+        prefix = trace.prefixes[trace.requests[0].prefix]
+        for k in self._look(prefix.system or ""):
+            self.at_start[k] = 1
+
+    def held(self, position: int) -> tuple[int, ...]:
+        """The probes that a block of the trace holds."""
+        return self._holds[position]
 
     def in_text(self, text: str) -> tuple[int, ...]:
-        """Positions in ``probes``."""
+        """The probes that another text holds; remembered for stubs and summaries."""
+        held = self._texts.get(text)
+        if held is None:
+            held = self._texts[text] = self._look(text)
+        return held
+
+    def again(self, source: int) -> int:
+        """Tokens of a result and of its call, once more."""
+        block = self._trace.blocks[source]
+        for i in range(source - 1, -1, -1):
+            other = self._trace.blocks[i]
+            if other.kind == "call" and other.call_id == block.call_id:
+                return self._sizes.blocks[source] + self._sizes.blocks[i]
+        return self._sizes.blocks[source]
+
+    def _look(self, text: str) -> tuple[int, ...]:
         held = [k for k, probe in self._written if probe in text]
         if self._found:
             held += [k for excerpt in excerpts_in(text) for k in self._found.get(excerpt, ())]
         return tuple(held)
-
-
-def _holds(trace: Trace, finder: _Finder) -> tuple[list[tuple[int, ...]], dict[str, tuple[int, ...]]]:
-    if trace not in _kept:
-        _kept[trace] = ([finder.in_text(block.text) for block in trace.blocks], {})
-    return _kept[trace]

@@ -1,0 +1,130 @@
+"""The compiled engine equals the reference engine on every column."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from labkit.files import data_path
+from labkit.ladder.policy import Policy
+from labkit.ladder.summaries import SizedSummarizer
+from labkit.price.cache import ARTICLE_RULES, CacheRules, cache_rules
+from labkit.record.generate import scripted_run
+from labkit.record.load import load
+from labkit.record.sizes import measure
+from labkit.replay import fastpath
+from labkit.replay.replay import replay
+from labkit.replay.rows import Replay
+
+pytest.importorskip("numba", reason="the extra fast is not installed")
+
+PAIRS = 20_000 if os.environ.get("LABKIT_LONG") else 2_000
+
+
+def reference(run: Replay) -> dict[str, int]:
+    """The columns from the reference engine."""
+    rows = run.rows
+    made = [e for e in run.events if e.request <= len(rows)]
+    paid = [e.usage for e in made if e.usage is not None]
+    return {
+        "input": run.input,
+        "peak": run.peak,
+        "shared": sum(row.shared for row in rows),
+        "read": sum(row.read for row in rows),
+        "read_cold": sum(row.read_cold for row in rows),
+        "pinged": sum(row.pinged for row in rows),
+        "events": len(made),
+        "breaks": run.breaks,
+        "cold": run.cold,
+        "unread": run.unread,
+        "facts_lost": run.facts_lost or 0,
+        "uses_after_clear": run.uses_after_clear,
+        "reread_tokens": run.reread_tokens,
+        "reread_high": run.reread_high,
+        "reread_prompts": rows[-1].reread_prompts,
+        "summaries_in": sum(u.cache_read + u.uncached for u in paid),
+        "summaries_out": sum(u.output for u in paid),
+        "overflow": run.overflow or 0,
+    }
+
+
+def a_policy(rng: Random, peak: int) -> Policy:
+    """One of the policies that the engine can express, most of them such that something happens."""
+    trigger = rng.choice([None, *[rng.randint(1, peak)] * 5])
+    window = rng.choice([None, rng.randint(max(peak // 2, trigger or 1), peak + 10)])
+    return Policy(
+        window=window,
+        trigger=trigger,
+        strict=rng.random() < 0.7,
+        floor=rng.choice([0, 0, 500, 3_000, 10_000]),
+        keep=rng.choice([None, 0, 1, 3, 10]),
+        compact_above=rng.choice([None, *[rng.randint(1, trigger)] * 3]) if trigger else None,
+        keep_recent=rng.choice([0, 1, 4, 10, 30]),
+        stub_if_smaller=rng.random() < 0.5,
+        stub_chars=rng.choice([None, 200]),
+        pinned=rng.choice([frozenset(), frozenset({"notes_read"})]),
+        count_prefix=rng.random() < 0.8,
+        lifetime=rng.choice(["5m", "1h"]),
+        keep_alive=rng.choice([0, 0, 1, 5]),
+    )
+
+
+def test_every_column_of_random_pairs() -> None:
+    rng = Random(20)
+    runs = [load(data_path("traces", f"{name}.jsonl")) for name in ("invoice-60", "support-40")]
+    runs += [scripted_run(turns, seed=turns) for turns in (1, 6, 12, 25, 60)]
+    runs.append(replace(runs[0], needs=(), facts=()))
+    compacted = 0
+    each = PAIRS // len(runs)
+    for trace in runs:
+        peak = replay(trace, Policy.nothing()).peak
+        policies = [a_policy(rng, peak) for _ in range(each)]
+        rules = CacheRules(minimum=rng.choice([0, 1_024]), ttl=300, ttl_1h=3_600)
+        summarizer = SizedSummarizer(
+            rng.choice([0, 50, 800]), rng.choice([0.0, 0.05]), rng.choice(["warm", "cold", "free"])
+        )
+        made = fastpath.run(trace, measure(trace), policies, rules, summarizer)
+        for policy, row in zip(policies, made, strict=True):
+            assert fastpath.supports(policy, rules, trace) == ""
+            run = replay(trace, policy, rules, summarizer=summarizer)
+            expected = reference(run)
+            assert dict(zip(fastpath.COLUMNS, map(int, row), strict=True)) == expected, policy
+            compacted += any(e.kind == "compacted" and e.messages and e.request <= len(run.rows) for e in run.events)
+    assert compacted >= 0.3 * each * len(runs)
+
+
+def test_what_it_cannot_express_is_named() -> None:
+    trace = scripted_run(6)
+    for field, value in {
+        "cap": 100,
+        "evict": frozenset({"edited"}),
+        "keep_by": "groups",
+        "batch": 2,
+        "floor_is": "target",
+        "remembers": False,
+        "only_cold": 60.0,
+        "keep_first": 1,
+        "hand_off_above": 1_000,
+        "compact_before_pause": True,
+        "clear_inputs": frozenset({"*"}),
+        "keep_thinking": 1,
+        "trigger_by": "tool_uses",
+        "keep_recent_by": "tokens",
+        "cap_of": (("read", 5),),
+    }.items():
+        assert fastpath.supports(replace(Policy(), **{field: value}), ARTICLE_RULES, trace) == field
+    assert fastpath.supports(Policy(), cache_rules("claude-sonnet-4-5"), trace) == "cache with breakpoints"
+
+
+def test_the_order_of_policies_and_threads_do_not_matter() -> None:
+    trace = load(data_path("traces", "invoice-60.jsonl"))
+    rng = Random(1)
+    policies = [a_policy(rng, 200_000) for _ in range(300)]
+    sizes = measure(trace)
+    rules = CacheRules(minimum=1_024, ttl=300, ttl_1h=3_600)
+    whole = fastpath.run(trace, sizes, policies, rules, SizedSummarizer())
+    back = fastpath.run(trace, sizes, policies[::-1], rules, SizedSummarizer())
+    assert (whole == back[::-1]).all()
