@@ -33,6 +33,12 @@ def _extractive() -> Summarizer:
     return ExtractiveSummarizer()
 
 
+def _extracting() -> Summarizer:
+    from labkit.ladder.artifact_writer import ArtifactWriter  # here, for the same reason
+
+    return ArtifactWriter()
+
+
 @dataclass
 class ContextManager:
     """Keeps a conversation within its budget by climbing the ladder, cheapest rung first.
@@ -46,7 +52,8 @@ class ContextManager:
     summarizer : Summarizer, optional
         Writes the summary of a compaction; default :class:`ExtractiveSummarizer`.
     writer : Summarizer, optional
-        Writes the record of a hand off; default: the summarizer.
+        Writes the record of a hand off. The default is :class:`labkit.ladder.artifact_writer.ArtifactWriter`,
+        or the summarizer where that only models a size.
     read_notes : callable
         Returns the text of the notes file, which a summary ends with.
     count : callable, optional
@@ -86,7 +93,8 @@ class ContextManager:
     def __post_init__(self) -> None:
         self._count: Callable[[str], int] = self.count or get_counter().count
         self._summarizer = self.summarizer or _extractive()
-        self._writer = self.writer or self._summarizer
+        sized = self._summarizer if hasattr(self._summarizer, "of_size") else None
+        self._writer = self.writer or sized or _extracting()
         if self.prefix_tokens is None:
             self.prefix_tokens = self._count(self.system) + MESSAGE_OVERHEAD if self.system else 0
         self._context = Context(self.prefix_tokens)
