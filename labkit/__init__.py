@@ -42,9 +42,12 @@ if TYPE_CHECKING:
     from labkit.record.formats.labkit_jsonl import save
     from labkit.replay.audit import Audit, audit
     from labkit.replay.bill import Bill, bill
+    from labkit.replay.choose import choose, frontier, holdout, knee
     from labkit.replay.decision import Decision, decide
+    from labkit.replay.grids import grid, latin_hypercube, random_sample
     from labkit.replay.memory import remember
     from labkit.replay.net import Net, net
+    from labkit.replay.sweep import sweep
     from labkit.replay.uses import needs_of
     from labkit.replay.whatif import WhatIf, whatif
     from labkit.show import panels, plots
@@ -65,8 +68,14 @@ _LAZY = {
     "audit": "labkit.replay.audit",
     "bill": "labkit.replay.bill",
     "check": "labkit.course.check",
+    "choose": "labkit.replay.choose",
     "decide": "labkit.replay.decision",
     "export": "labkit.ladder.export",
+    "frontier": "labkit.replay.choose",
+    "grid": "labkit.replay.grids",
+    "holdout": "labkit.replay.choose",
+    "knee": "labkit.replay.choose",
+    "latin_hypercube": "labkit.replay.grids",
     "needs_of": "labkit.replay.uses",
     "net": "labkit.replay.net",
     "panels": "labkit.show.panels",
@@ -74,10 +83,12 @@ _LAZY = {
     "predict": "labkit.course.predict",
     "prices": "labkit.price.prices",
     "progress": "labkit.course.progress",
+    "random_sample": "labkit.replay.grids",
     "remember": "labkit.replay.memory",
     "reveal": "labkit.course.predict",
     "save": "labkit.record.formats.labkit_jsonl",
     "start": "labkit.course.start",
+    "sweep": "labkit.replay.sweep",
     "whatif": "labkit.replay.whatif",
 }
 
@@ -121,13 +132,19 @@ __all__ = [
     "bill",
     "cache_rules",
     "check",
+    "choose",
     "clear",
     "compact",
     "count",
     "data_path",
     "decide",
     "export",
+    "frontier",
     "get_counter",
+    "grid",
+    "holdout",
+    "knee",
+    "latin_hypercube",
     "line_of",
     "load",
     "load_policy",
@@ -141,6 +158,7 @@ __all__ = [
     "presets",
     "prices",
     "progress",
+    "random_sample",
     "record",
     "remember",
     "replay",
@@ -148,6 +166,7 @@ __all__ = [
     "save",
     "start",
     "stub",
+    "sweep",
     "whatif",
 ]
 

@@ -140,6 +140,43 @@ def whatif_command(
         _lines(session_report.whatif_lines(answer))
 
 
+@app.command("sweep")
+def sweep_command(
+    path: Given,
+    axes: Annotated[
+        str, typer.Option("--grid", metavar="FILE", help='JSON such as {"trigger": [20000, 30000], "keep": [1, 3]}.')
+    ],
+    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write all rows as CSV or Parquet.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a scripted run under every combination of a grid, and say what is worth choosing."""
+    from labkit.show.sweep_report import swept
+
+    result = swept(path, axes, out)
+    if as_json:
+        _print_json(result.to_json())
+    else:
+        _lines(result.lines())
+
+
+@app.command("export")
+def export_command(
+    policy: Annotated[str, typer.Argument(metavar="POLICY", help="A preset or a JSON file.")],
+    target: Annotated[
+        str, typer.Option("--to", help="anthropic, openai, langchain, pydantic-ai, or a harness's preset.")
+    ],
+) -> None:
+    """Write a policy in a harness's own words, and say what it cannot say."""
+    from labkit.ladder.export import export
+
+    made = export(load_policy(policy), target)
+    print(made.text, end="" if made.text.endswith("\n") else "\n")
+    for header in made.headers:
+        print(f"beta header: {header}", file=sys.stderr)
+    for sentence in made.missing:
+        print(f"not said: {sentence}", file=sys.stderr)
+
+
 @app.command("redact")
 def redact_command(
     path: Given,

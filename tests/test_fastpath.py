@@ -17,38 +17,11 @@ from labkit.record.load import load
 from labkit.record.sizes import measure
 from labkit.replay import fastpath
 from labkit.replay.replay import replay
-from labkit.replay.rows import Replay
+from labkit.replay.sweep import columns_of
 
 pytest.importorskip("numba", reason="the extra fast is not installed")
 
 PAIRS = 20_000 if os.environ.get("LABKIT_LONG") else 2_000
-
-
-def reference(run: Replay) -> dict[str, int]:
-    """The columns from the reference engine."""
-    rows = run.rows
-    made = [e for e in run.events if e.request <= len(rows)]
-    paid = [e.usage for e in made if e.usage is not None]
-    return {
-        "input": run.input,
-        "peak": run.peak,
-        "shared": sum(row.shared for row in rows),
-        "read": sum(row.read for row in rows),
-        "read_cold": sum(row.read_cold for row in rows),
-        "pinged": sum(row.pinged for row in rows),
-        "events": len(made),
-        "breaks": run.breaks,
-        "cold": run.cold,
-        "unread": run.unread,
-        "facts_lost": run.facts_lost or 0,
-        "uses_after_clear": run.uses_after_clear,
-        "reread_tokens": run.reread_tokens,
-        "reread_high": run.reread_high,
-        "reread_prompts": rows[-1].reread_prompts,
-        "summaries_in": sum(u.cache_read + u.uncached for u in paid),
-        "summaries_out": sum(u.output for u in paid),
-        "overflow": run.overflow or 0,
-    }
 
 
 def a_policy(rng: Random, peak: int) -> Policy:
@@ -90,7 +63,7 @@ def test_every_column_of_random_pairs() -> None:
         for policy, row in zip(policies, made, strict=True):
             assert fastpath.supports(policy, rules, trace) == ""
             run = replay(trace, policy, rules, summarizer=summarizer)
-            expected = reference(run)
+            expected = columns_of(run)
             assert dict(zip(fastpath.COLUMNS, map(int, row), strict=True)) == expected, policy
             compacted += any(e.kind == "compacted" and e.messages and e.request <= len(run.rows) for e in run.events)
     assert compacted >= 0.3 * each * len(runs)

@@ -42,7 +42,7 @@ COLUMNS = (
     "pinged",
     "events",
     "breaks",
-    "cold",
+    "expired",
     "unread",
     "facts_lost",
     "uses_after_clear",

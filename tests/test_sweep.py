@@ -1,0 +1,211 @@
+"""Sweeps: the same rows from either engine, exact costs, interrupted and resumed, and what is chosen."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from labkit.cli import app
+from labkit.errors import InputError
+from labkit.files import data_path
+from labkit.ladder.policy import Policy
+from labkit.ladder.presets import load_policy
+from labkit.ladder.summaries import SizedSummarizer
+from labkit.price.cache import cache_rules
+from labkit.price.prices import prices
+from labkit.record.generate import scripted_run
+from labkit.record.load import load
+from labkit.replay import fastpath
+from labkit.replay import sweep as sweep_module
+from labkit.replay.bill import bill
+from labkit.replay.choose import choose, frontier, holdout, knee
+from labkit.replay.grids import grid, latin_hypercube, random_sample
+from labkit.replay.net import net
+from labkit.replay.replay import replay
+from labkit.replay.sweep import sweep
+
+AXES = {"trigger": [10_000, 30_000, 60_000], "keep": [0, 1, 3, 10], "floor": [0, 10_000]}
+CARD = prices("article")
+
+needs_numba = pytest.mark.skipif(not fastpath.available(), reason="the extra fast is not installed")
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [load(data_path("traces", f"{name}.jsonl")) for name in ("invoice-60", "support-40")]
+
+
+def same(a: pd.DataFrame, b: pd.DataFrame, *, but: tuple[str, ...] = ()) -> None:
+    pd.testing.assert_frame_equal(a.drop(columns=list(but)), b.drop(columns=list(but)), check_dtype=False)
+
+
+@needs_numba
+def test_either_engine_gives_the_same_frame(runs) -> None:
+    fast, slow = (sweep(runs, AXES, engine=engine) for engine in ("auto", "reference"))
+    assert set(fast["engine"]) == {"fast"}
+    assert set(slow["engine"]) == {"reference"}
+    same(fast, slow[fast.columns], but=("engine",))
+
+
+def test_the_costs_are_those_of_a_bill(runs) -> None:
+    axes = {**AXES, "lifetime": ["5m"], "keep_alive": [0, 2]}
+    frame = sweep(runs[0], axes, base="article")
+    policies = [Policy.nothing(), *grid(axes, "article")]
+    summarizer = SizedSummarizer()
+    nothing = replay(runs[0], Policy.nothing(), summarizer=summarizer)
+    for row in frame.sample(12, random_state=1).to_dict("records"):
+        run = replay(runs[0], policies[row["policy"]], summarizer=summarizer)
+        charged = bill(run, CARD)
+        for column in ("plain", "cached", "cold", "summaries", "reread"):
+            assert row[column] == pytest.approx(getattr(charged, column), abs=1e-9), column
+        assert row["reread_dear"] == pytest.approx(charged.reread_high, abs=1e-9)
+        parts = net(run, nothing, CARD)
+        assert (row["net_low"], row["net_high"]) == (pytest.approx(parts.low), pytest.approx(parts.high))
+        assert bool(row["disqualified"]) == bool(parts.disqualified)
+
+
+def test_what_the_fast_engine_cannot_do_goes_through_the_reference(runs) -> None:
+    frame = sweep(runs[1], [load_policy("article"), replace(load_policy("article"), cap=2_000)])
+    assert list(frame["engine"][1:]) == (["fast", "reference"] if fastpath.available() else ["reference"] * 2)
+    assert frame["offloaded"].iloc[2] == 7
+    provider = sweep(runs[1], {"keep": [3]}, rules=cache_rules("claude-sonnet-4-5"), prices=prices("claude-sonnet-4-5"))
+    assert set(provider["engine"]) == {"reference"}
+    charged = bill(
+        replay(runs[1], load_policy("default"), cache_rules("claude-sonnet-4-5"), summarizer=SizedSummarizer()),
+        prices("claude-sonnet-4-5"),
+    )
+    assert provider["cold"].iloc[1] == pytest.approx(charged.cold)
+
+
+def test_interrupted_and_resumed(runs, tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pyarrow", reason="the extra fast is not installed")
+    monkeypatch.setattr(sweep_module, "PART", 5)
+    whole = sweep(runs, AXES)
+    made = []
+    part = sweep_module._Job.part
+
+    def until_interrupted(job, trace, at):
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        made.append((trace.name, at))
+        return part(job, trace, at)
+
+    monkeypatch.setattr(sweep_module._Job, "part", until_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(runs, AXES, out=tmp_path)
+    torn = sorted(tmp_path.rglob("*.parquet"))
+    assert len(torn) == 3
+    torn[0].write_bytes(torn[0].read_bytes()[:40])
+    again = []
+    monkeypatch.setattr(sweep_module._Job, "part", lambda job, trace, at: again.append(at) or part(job, trace, at))
+    same(sweep(runs, AXES, out=tmp_path), whole)
+    assert len(again) == 2 * 5 - 2  # ten parts; two of three were whole
+    again.clear()
+    same(sweep(runs, AXES, out=tmp_path), whole)
+    assert again == []
+    sweep(runs, {**AXES, "keep": [2]}, out=tmp_path)
+    assert again  # another grid is another job
+
+
+def test_a_refused_policy_is_a_row_and_not_an_error() -> None:
+    trace = scripted_run(20, seed=3)
+    assert any(b.kind == "thinking" for b in trace.blocks)
+    rules = cache_rules("claude-opus-5-5")
+    frame = sweep(trace, [Policy(trigger=1_000, floor=0, compact_above=None, window=None)], rules=rules)
+    assert frame["disqualified"].iloc[1] == "refused"
+    assert "binds to the exact prefix" in frame["refused"].iloc[1]
+    assert choose(frame).nothing
+
+
+def test_grids() -> None:
+    assert len(grid(AXES)) == 24
+    # A trigger above the window is left out.
+    assert [p.trigger for p in grid({"trigger": [100, 300_000]})] == [100]
+    drawn = random_sample({"trigger": range(1_000, 90_000), "keep": range(9)}, 40, seed=3)
+    assert drawn == random_sample({"trigger": range(1_000, 90_000), "keep": range(9)}, 40, seed=3)
+    assert drawn != random_sample({"trigger": range(1_000, 90_000), "keep": range(9)}, 40, seed=4)
+    spread = latin_hypercube({"trigger": range(1, 101), "keep": range(10)}, 10)
+    assert sorted((p.trigger - 1) // 10 for p in spread) == list(range(10))
+    assert sorted(p.keep for p in spread) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("axes", "sentence"),
+    [
+        ({"triger": [1]}, "unknown policy field 'triger', did you mean 'trigger'"),
+        ({"keep": []}, "keep has no values"),
+        ({"keep": 3}, "keep is 3: give a list of values"),
+        ({"keep": "35"}, "keep is '35': give a list of values"),
+        ({"keep": [-1]}, "no combination is a policy: keep is -1"),
+    ],
+)
+def test_a_wrong_grid_is_a_sentence(axes, sentence) -> None:
+    with pytest.raises(InputError, match=sentence):
+        grid(axes)
+
+
+def test_choosing(runs) -> None:
+    frame = sweep(runs[0], AXES, base="article")
+    front = frontier(frame)
+    assert (front["disqualified"] == "").all()
+    assert list(front["policy"])[-1] == 0
+    assert list(front["net_low"]) == sorted(front["net_low"], reverse=True)
+    for row in front.to_dict("records"):  # nothing qualified beats a point in both
+        better = frame[
+            (frame["disqualified"] == "")
+            & (frame["net_low"] > row["net_low"] + 1e-9)
+            & (frame["uses_after_clear"] <= row["uses_after_clear"])
+        ]
+        assert better.empty
+    assert knee(front) in set(front["policy"])
+    chosen = choose(frame)
+    best = frame[frame["disqualified"] == ""]["net_low"].max()
+    nothing = frame.loc[0, "cold"]
+    assert chosen.saving >= best / nothing - 0.005
+    assert not frame.loc[frame["policy"] == chosen.policy, "disqualified"].iloc[0]
+    both = sweep(runs, AXES, base="article")
+    parts = [both[both["trace"] == name] for name in ("invoice-60", "support-40")]
+    trained, scored = holdout(parts[0], parts[1])
+    assert trained.policy == scored.policy
+    assert scored.saving != trained.saving
+    with pytest.raises(InputError, match="a frontier is of one trace"):
+        frontier(both)
+
+
+def test_doing_nothing_wins_where_nothing_helps() -> None:
+    """A run that fits: whatever a policy does only breaks the cache."""
+    frame = sweep(scripted_run(8, seed=1), {"trigger": [500, 1_000], "keep": [1, 3], "floor": [0]}, base="article")
+    cheap = sweep(
+        scripted_run(8, seed=1), {"trigger": [500], "keep": [1]}, prices=replace(CARD, cache_read=0.0), base="article"
+    )
+    assert choose(cheap).nothing
+    assert (frame["policy"] == 0).sum() == 1
+
+
+def test_the_command(tmp_path: Path) -> None:
+    axes = tmp_path / "grid.json"
+    axes.write_text(json.dumps({"preset": "article", "trigger": [20_000, 30_000], "keep": [1, 3, 5]}))
+    out = tmp_path / "rows.csv"
+    path = str(data_path("traces", "invoice-60.jsonl"))
+    done = CliRunner().invoke(app, ["sweep", path, "--grid", str(axes), "--out", str(out), "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert (told["policies"], told["traces"], told["rows"]) == (7, 1, 7)
+    assert {"compile_s", "compute_s", "best", "frontier"} <= set(told)
+    assert len(pd.read_csv(out)) == 7
+    lines = CliRunner().invoke(app, ["sweep", path, "--grid", str(axes)]).stdout
+    assert "7 rows: 7 policies on 1 traces" in lines
+    assert "best: trigger" in lines
+
+
+def test_the_export_command() -> None:
+    done = CliRunner().invoke(app, ["export", "article", "--to", "anthropic"])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["context_management"]["edits"][0]["type"] == "clear_tool_uses_20250919"
+    assert "beta header: context-management-2025-06-27" in done.stderr
+    assert "not said:" in done.stderr
