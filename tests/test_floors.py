@@ -24,7 +24,7 @@ FLOORS = (
     ("cli", "__main__"),
 )
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
-HEAVY = ("plotly", "ipywidgets", "numba", "tiktoken", "anthropic", "openai")
+HEAVY = ("plotly", "ipywidgets", "numba", "tiktoken", "anthropic", "openai", "pydantic")
 HIDDEN_ROOMS = ("labkit.record", "labkit.replay")
 PACKAGE = Path(__file__).resolve().parent.parent / "labkit"
 MODULES = sorted(PACKAGE.rglob("*.py"))

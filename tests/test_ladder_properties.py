@@ -189,7 +189,7 @@ def test_no_rung_raises_the_total(parts, policy) -> None:
 @given(exchanges(), policies)
 def test_history_goes_only_with_a_summary(parts, policy) -> None:
     summarizer = Short()
-    manager = ContextManager(policy=policy, summarizer=summarizer, count=quarter)
+    manager = ContextManager(policy=policy, summarizer=summarizer, writer=summarizer, count=quarter)
     for part in parts:
         for block in part:
             manager.append(block)

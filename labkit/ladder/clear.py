@@ -82,6 +82,8 @@ class Clearing:
             Is told the first position that would change, and refuses where the edit is not allowed.
         """
         policy = self._policy
+        if policy.evict and policy.keep_by == "tokens":  # another rung may have made some smaller
+            self._kept = sum(slot.size for unit in self._units for slot in unit)
         self._age_units()
         if policy.evict:  # another rung may have taken some
             self._stale = [slot for slot in self._stale if stands(slot.block)]
