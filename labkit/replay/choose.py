@@ -51,8 +51,8 @@ def frontier(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        By falling loss; loss is ``uses_after_clear``. Disqualified policies are left out, doing nothing is
-        in it.
+        By falling loss; loss is ``uses_after_clear``. Disqualified policies are left out; doing nothing is
+        in it unless a policy loses nothing and costs less.
 
     Examples
     --------

@@ -59,7 +59,8 @@ def sweep(
     prices : Prices, optional
         Default: the ctxkit article's card. Without bands, for the fast engine.
     summarizer : Summarizer, optional
-        Default: a size model of 1,500 tokens, which every engine can run.
+        Default: a size model of 1,500 tokens, which every engine can run. It says nothing, so a policy that
+        compacts is charged for every fact and excerpt; give a summarizer with words to have them found.
     engine : {"auto", "fast", "reference"}
         ``auto`` takes the compiled engine for what it can express and the reference for the rest; the
         column ``engine`` says which.
@@ -150,8 +151,9 @@ class _Job:
         slow = sorted(set(range(len(policies))) - set(fast))
         pieces = []
         if fast:
-            assert isinstance(self.summarizer, SizedSummarizer)
-            columns = fastpath.run(trace, sizes, [policies[i] for i in fast], self.rules, self.summarizer)
+            # Where it is a text summarizer, none of these policies compacts.
+            model = self.summarizer if isinstance(self.summarizer, SizedSummarizer) else SizedSummarizer()
+            columns = fastpath.run(trace, sizes, [policies[i] for i in fast], self.rules, model)
             piece = pd.DataFrame(columns, columns=list(fastpath.COLUMNS))
             piece.insert(0, "policy", [at + i for i in fast])
             piece.insert(1, "engine", "fast")

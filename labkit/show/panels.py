@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
-from labkit.show import cache_views, memory_views, views, views_session
+from labkit.show import cache_views, memory_views, sweep_views, views, views_session
 from labkit.show.setup import Control, Setup, View
 from labkit.show.style import HEIGHT, Spec, template
 
-__all__ = ["billed", "cache", "ladder", "memory", "mode", "results", "session"]
+__all__ = ["billed", "cache", "ladder", "memory", "mode", "results", "session", "sweeps"]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -141,6 +141,25 @@ def memory(trace: Trace) -> Any:
         As for :func:`billed`.
     """
     return _panel(lambda: memory_views.memory(trace))
+
+
+def sweeps(traces: Sequence[Trace], base: Any = "article", *, prices: Prices | None = None) -> Any:
+    """A map of trigger and keep: choose the price of a read, the run, and the floor.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+    base : Policy, name, file or mapping
+        Where all other fields come from.
+    prices : Prices, optional
+        Default: the ctxkit article's card.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: sweep_views.sweeps(traces, base, prices=prices))
 
 
 def session(source: Audit | Trace) -> Any:

@@ -22,6 +22,7 @@ from labkit.show.cache_plots import describe_read_price, fig_read_price, read_pr
 from labkit.show.memory_plots import describe_memory, fig_memory
 from labkit.show.options import describe_decision, describe_options, fig_options
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
+from labkit.show.sweep_plots import describe_sweep, fig_sweep
 from labkit.show.timeline import describe_session, fig_session
 from labkit.show.words import (
     Growth,
@@ -45,6 +46,7 @@ __all__ = [
     "describe_read_price",
     "describe_results",
     "describe_session",
+    "describe_sweep",
     "fig_audit",
     "fig_billed",
     "fig_ladder",
@@ -54,6 +56,7 @@ __all__ = [
     "fig_read_price",
     "fig_results",
     "fig_session",
+    "fig_sweep",
     "read_price",
     "with_pauses",
 ]
