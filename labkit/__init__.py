@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from labkit.replay.choose import choose, frontier, holdout, knee
     from labkit.replay.decision import Decision, decide
     from labkit.replay.grids import grid, latin_hypercube, random_sample
+    from labkit.replay.isolation import fold, unfold
+    from labkit.replay.isolation_cost import enough, sides
     from labkit.replay.memory import remember
     from labkit.replay.net import Net, net
     from labkit.replay.sweep import sweep
@@ -70,7 +72,9 @@ _LAZY = {
     "check": "labkit.course.check",
     "choose": "labkit.replay.choose",
     "decide": "labkit.replay.decision",
+    "enough": "labkit.replay.isolation_cost",
     "export": "labkit.ladder.export",
+    "fold": "labkit.replay.isolation",
     "frontier": "labkit.replay.choose",
     "grid": "labkit.replay.grids",
     "holdout": "labkit.replay.choose",
@@ -87,8 +91,10 @@ _LAZY = {
     "remember": "labkit.replay.memory",
     "reveal": "labkit.course.predict",
     "save": "labkit.record.formats.labkit_jsonl",
+    "sides": "labkit.replay.isolation_cost",
     "start": "labkit.course.start",
     "sweep": "labkit.replay.sweep",
+    "unfold": "labkit.replay.isolation",
     "whatif": "labkit.replay.whatif",
 }
 
@@ -138,7 +144,9 @@ __all__ = [
     "count",
     "data_path",
     "decide",
+    "enough",
     "export",
+    "fold",
     "frontier",
     "get_counter",
     "grid",
@@ -164,9 +172,11 @@ __all__ = [
     "replay",
     "reveal",
     "save",
+    "sides",
     "start",
     "stub",
     "sweep",
+    "unfold",
     "whatif",
 ]
 

@@ -1,0 +1,61 @@
+"""Which call of a parent started a recorded child."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from labkit.errors import InputError
+from labkit.record.trace import Trace
+
+__all__ = ["call_of"]
+
+# An agent's id as it stands in a result: some harnesses give a child's file a longer name that ends with it.
+_ID = re.compile(r"[\w-]{12,}")
+
+
+def call_of(parent: Trace, child: Trace) -> tuple[int, int | None]:
+    """Positions of the call that started a child, and of its result.
+
+    Parameters
+    ----------
+    parent, child : Trace
+
+    Returns
+    -------
+    int
+        The call with one of the child's first messages among its arguments; of several such, or where
+        there is none, the one whose result names the child.
+    int or None
+        Its result; ``None`` where none is recorded.
+
+    Raises
+    ------
+    InputError
+        If there is no such call, or if its result came in a later request.
+    """
+    told = [b.text for b in child.blocks if b.request <= 1 and b.role == "user" and b.text.strip()]
+    told += [json.dumps(text, ensure_ascii=False)[1:-1] for text in told]
+    name = child.name.removeprefix("agent-")
+    calls = [i for i, b in enumerate(parent.blocks) if b.kind == "call"]
+    results = {b.call_id: i for i, b in enumerate(parent.blocks) if b.kind == "result" and b.call_id is not None}
+
+    def result(i: int) -> int | None:
+        return results.get(parent.blocks[i].call_id or "")
+
+    def named(i: int) -> bool:
+        at = result(i)
+        if at is None:
+            return False
+        text = parent.blocks[at].text
+        return name in text or any(name.endswith(word) for word in _ID.findall(text))
+
+    asked = [i for i in calls if any(text in parent.blocks[i].text for text in told)]
+    found = [i for i in asked if named(i)] or asked or [i for i in calls if named(i)]
+    if not found:
+        raise InputError(f"no call of {parent.name} started {child.name}: its brief stands in no call's arguments")
+    at = found[0]
+    back = result(at)
+    if back is not None and parent.blocks[back].request != parent.blocks[at].request:
+        raise InputError(f"the result of {child.name} came in a later request: a child in the background has no place")
+    return at, back
