@@ -1,0 +1,57 @@
+"""Programs that a test starts, kills or runs side by side: ``python writers.py forever|count PATH ...``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from labkit.handoff.store import JsonStore
+from labkit.ladder.artifact import Artifact, Carried, Open
+
+
+def big(number: int) -> Artifact:
+    """A record of some 40 KB, so that a write takes long enough to be hit."""
+    return Artifact(f"Task {number}.", "g", carried=(Carried("notes", f"{number} " * 20_000),))
+
+
+def forever(path: str) -> None:
+    store = JsonStore(path)
+    before = store.read()
+    number = int(before.task.split()[1].rstrip(".")) if before else 0
+    expected = before.content_sha256 if before else None
+    print("ready", flush=True)
+    while True:
+        number += 1
+        expected = store.write(big(number), expected)
+
+
+def count(path: str, name: str, times: str) -> None:
+    """Add a step each time, and say how many conflicts there were."""
+    store, conflicts = JsonStore(path), 0
+    for n in range(int(times)):
+
+        def add(before: Artifact | None, step: str = f"{name}-{n}") -> Artifact:
+            assert before is not None
+            return replace(before, open=(*before.open, Open(step)))
+
+        conflicts += len(store.update(add, tries=1_000_000)[1])
+    print(conflicts)
+
+
+def limited(path: str) -> None:
+    """Write with room for 20 KB a file: a full disk, as far as the program can tell."""
+    import resource
+
+    store = JsonStore(path)
+    before = store.read()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    try:
+        store.write(big(2), before.content_sha256 if before else None)
+    except Exception as error:
+        print(type(error).__name__, error)
+    print(sorted(p.name for p in Path(path).parent.iterdir()))
+
+
+if __name__ == "__main__":
+    {"forever": forever, "count": count, "limited": limited}[sys.argv[1]](*sys.argv[2:])
