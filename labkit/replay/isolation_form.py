@@ -30,6 +30,8 @@ __all__ = ["BreakEven", "Work", "break_even", "difference", "parts"]
 
 Variable = Literal["parent", "calls", "returned", "left", "prefix"]
 
+_STEP = 1_000
+
 
 @dataclass(frozen=True)
 class Work:
@@ -198,7 +200,8 @@ def break_even(work: Work, prices: Prices, variable: Variable = "parent", how: s
         raise InputError("a script's saving grows with the square of its calls: price it for each number of them")
     least = 1.0 if variable in ("calls", "left") else work.warm if variable == "prefix" else 0.0
     low = difference(_with(work, variable, least), prices, how)
-    slope = difference(_with(work, variable, least + 1), prices, how) - low
+    # A long step, so that little is lost in the difference of two sums.
+    slope = (difference(_with(work, variable, least + _STEP), prices, how) - low) / _STEP
     if abs(slope) < 1e-15:
         return BreakEven(math.inf, "always" if low < 0 else "never")
     at = least - low / slope

@@ -24,11 +24,12 @@ from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
-from labkit.show import cache_views, memory_views, sweep_views, views, views_session
+from labkit.replay.isolation_form import Work
+from labkit.show import cache_views, isolation_views, memory_views, sweep_views, views, views_session
 from labkit.show.setup import Control, Setup, View
 from labkit.show.style import HEIGHT, Spec, template
 
-__all__ = ["billed", "cache", "ladder", "memory", "mode", "results", "session", "sweeps"]
+__all__ = ["billed", "cache", "isolation", "ladder", "memory", "mode", "results", "session", "sweeps"]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -125,6 +126,24 @@ def cache(
         As for :func:`billed`.
     """
     return _panel(lambda: cache_views.cache(trace, policy, rules=rules, prices=prices))
+
+
+def isolation(work: Work | None = None, *, prices: Prices | None = None) -> Any:
+    """A child against doing it inline, for every size of the parent: move the return and the requests left.
+
+    Parameters
+    ----------
+    work : Work, optional
+        Where the controls stand at the start.
+    prices : Prices, optional
+        Default: the ctxkit article's card.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: isolation_views.isolation(work, prices))
 
 
 def memory(trace: Trace) -> Any:

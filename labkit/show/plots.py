@@ -19,6 +19,7 @@ from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
 from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
+from labkit.show.isolation_views import describe_isolation, fig_isolation
 from labkit.show.memory_plots import describe_memory, fig_memory
 from labkit.show.options import describe_decision, describe_options, fig_options
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
@@ -39,6 +40,7 @@ __all__ = [
     "describe_audit",
     "describe_billed",
     "describe_decision",
+    "describe_isolation",
     "describe_ladder",
     "describe_lines",
     "describe_memory",
@@ -49,6 +51,7 @@ __all__ = [
     "describe_sweep",
     "fig_audit",
     "fig_billed",
+    "fig_isolation",
     "fig_ladder",
     "fig_lines",
     "fig_memory",
