@@ -29,6 +29,7 @@ from labkit.record.trace import Block, Edit, Fact, Need, Prefix, Request, Trace,
 from labkit.replay.replay import Replay, replay
 
 if TYPE_CHECKING:
+    from labkit.course.challenge import board, challenge
     from labkit.course.check import check
     from labkit.course.predict import predict, reveal
     from labkit.course.progress import progress
@@ -69,6 +70,8 @@ _LAZY = {
     "WhatIf": "labkit.replay.whatif",
     "audit": "labkit.replay.audit",
     "bill": "labkit.replay.bill",
+    "board": "labkit.course.challenge",
+    "challenge": "labkit.course.challenge",
     "check": "labkit.course.check",
     "choose": "labkit.replay.choose",
     "decide": "labkit.replay.decision",
@@ -136,7 +139,9 @@ __all__ = [
     "WhatIf",
     "audit",
     "bill",
+    "board",
     "cache_rules",
+    "challenge",
     "check",
     "choose",
     "clear",
