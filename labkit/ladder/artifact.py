@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 from labkit.errors import InputError
@@ -177,7 +177,7 @@ class Artifact:
             If it is of another version, something is missing or too much, or the hash is not that of
             the content: then it is torn, or was changed by hand.
         """
-        from pydantic import TypeAdapter, ValidationError  # here, so that import labkit stays light
+        from pydantic import ValidationError  # here, so that import labkit stays light
 
         values = dict(values)
         version = values.get("version")
@@ -188,7 +188,7 @@ class Artifact:
         for name in sorted(set(values) - {f.name for f in fields(cls)}):
             raise InputError(f"the record has an unknown field {name!r}: give a record that labkit wrote")
         try:
-            artifact = TypeAdapter(cls).validate_python(values)
+            artifact: Artifact = _adapter().validate_python(values)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the record"
@@ -212,6 +212,13 @@ class Artifact:
         return cls.from_dict(values)
 
 
+@lru_cache(maxsize=1)
+def _adapter() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Artifact)
+
+
 def _words(entry: object) -> object:
     """What an entry says: a path itself, a decision's decision, a step, a text."""
     return next((w for n in ("decision", "step", "text") if (w := getattr(entry, n, None)) is not None), entry)
@@ -225,9 +232,7 @@ def json_schema() -> dict[str, Any]:
     >>> sorted(json_schema()["required"])
     ['content_sha256', 'goal', 'task', 'version']
     """
-    from pydantic import TypeAdapter
-
-    schema = TypeAdapter(Artifact).json_schema()
+    schema = _adapter().json_schema()
     schema["properties"]["version"] = {"const": VERSION, "title": "Version"}
     schema["properties"]["content_sha256"] = {"pattern": "^[0-9a-f]{64}$", "title": "Content Sha256", "type": "string"}
     schema["required"] = [*schema["required"], "version", "content_sha256"]

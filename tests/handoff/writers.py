@@ -1,8 +1,11 @@
-"""Programs that a test starts, kills or runs side by side: ``python writers.py forever|count PATH ...``."""
+"""Programs that a test starts, kills or runs side by side: ``python writers.py killed|count|limited PATH ...``."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,10 +23,23 @@ def forever(path: str) -> None:
     before = store.read()
     number = int(before.task.split()[1].rstrip(".")) if before else 0
     expected = before.content_sha256 if before else None
-    print("ready", flush=True)
     while True:
         number += 1
         expected = store.write(big(number), expected)
+
+
+def killed(path: str) -> None:
+    """For each number of seconds that is read: start a writer, kill it after them, and say so."""
+    Artifact.from_json(big(0).to_json())  # import what it needs before the first is killed
+    JsonStore(f"{path}.other").write(big(0), None)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            forever(path)
+        time.sleep(float(line))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        print("killed", flush=True)
 
 
 def count(path: str, name: str, times: str) -> None:
@@ -54,4 +70,4 @@ def limited(path: str) -> None:
 
 
 if __name__ == "__main__":
-    {"forever": forever, "count": count, "limited": limited}[sys.argv[1]](*sys.argv[2:])
+    {"killed": killed, "count": count, "limited": limited}[sys.argv[1]](*sys.argv[2:])
