@@ -81,8 +81,6 @@ def test_predicted_uses_beside_what_was_read_again(session, capsys) -> None:
         rows.append((len(edit.blocks), len(used), len(again), len(used & again)))
     with capsys.disabled():
         for removed, used, again, both in rows:
-            print(
-                f"\n{removed} results cleared: {used} predicted to be used, {again} of their files read again, {both} both"
-            )
+            print(f"\n{removed} results cleared: {used} predicted to be used, {again} files read again, {both} both")
     assert all(both <= min(used, again) for _, used, again, both in rows)
     assert any(used or again for _, used, again, _ in rows)
