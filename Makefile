@@ -1,5 +1,6 @@
 # make lab    set up and open the lab            make test   everything CI checks
 # make long   the same with the long variants    make bench  timings    make clean  remove what was built
+# make learner   copy the notebooks for learners, without the solutions, to build/learner
 # make conformance   compare the rungs with LangChain, pydantic-ai, Inspect and others, installed for it
 # Works with GNU make 3.81 and newer and any POSIX shell; Windows: see README.md.
 
@@ -12,7 +13,7 @@ PYTHON =
 
 SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
 
-.PHONY: lab test long bench conformance clean help
+.PHONY: lab test long bench conformance learner clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -35,6 +36,10 @@ long:
 bench:
 	@$(SETUP) test
 	@$(PY) -m pytest benchmarks $(ARGS)
+
+learner:
+	@$(SETUP) test
+	@$(PY) scripts/learner.py $(ARGS)
 
 conformance:
 	@VENV=.venv-conformance PYTHON="$(PYTHON)" sh scripts/setup.sh test
