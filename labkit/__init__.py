@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from labkit.course.predict import predict, reveal
     from labkit.course.progress import progress
     from labkit.course.start import start
+    from labkit.handoff.diff import diff
+    from labkit.handoff.lanes import lanes
+    from labkit.handoff.merge import merge
+    from labkit.handoff.store import JsonStore
+    from labkit.ladder.artifact import Artifact
+    from labkit.ladder.artifact_text import render
+    from labkit.ladder.artifact_writer import ArtifactWriter, extract
     from labkit.ladder.export import export
     from labkit.ladder.llm_summary import LLMSummarizer
     from labkit.ladder.notes import NotesFile
@@ -57,10 +64,13 @@ if TYPE_CHECKING:
 
 # What not every program needs is imported when it is first used; name to module, which holds it or is it.
 _LAZY = {
+    "Artifact": "labkit.ladder.artifact",
+    "ArtifactWriter": "labkit.ladder.artifact_writer",
     "Audit": "labkit.replay.audit",
     "Bill": "labkit.replay.bill",
     "Decision": "labkit.replay.decision",
     "ExtractiveSummarizer": "labkit.ladder.summaries",
+    "JsonStore": "labkit.handoff.store",
     "LLMSummarizer": "labkit.ladder.llm_summary",
     "Net": "labkit.replay.net",
     "NotesFile": "labkit.ladder.notes",
@@ -75,14 +85,18 @@ _LAZY = {
     "check": "labkit.course.check",
     "choose": "labkit.replay.choose",
     "decide": "labkit.replay.decision",
+    "diff": "labkit.handoff.diff",
     "enough": "labkit.replay.isolation_cost",
     "export": "labkit.ladder.export",
+    "extract": "labkit.ladder.artifact_writer",
     "fold": "labkit.replay.isolation",
     "frontier": "labkit.replay.choose",
     "grid": "labkit.replay.grids",
     "holdout": "labkit.replay.choose",
     "knee": "labkit.replay.choose",
+    "lanes": "labkit.handoff.lanes",
     "latin_hypercube": "labkit.replay.grids",
+    "merge": "labkit.handoff.merge",
     "needs_of": "labkit.replay.uses",
     "net": "labkit.replay.net",
     "panels": "labkit.show.panels",
@@ -92,6 +106,7 @@ _LAZY = {
     "progress": "labkit.course.progress",
     "random_sample": "labkit.replay.grids",
     "remember": "labkit.replay.memory",
+    "render": "labkit.ladder.artifact_text",
     "reveal": "labkit.course.predict",
     "save": "labkit.record.formats.labkit_jsonl",
     "sides": "labkit.replay.isolation_cost",
@@ -104,6 +119,8 @@ _LAZY = {
 __all__ = [
     "ARTICLE_RULES",
     "LINE_ITEMS",
+    "Artifact",
+    "ArtifactWriter",
     "Audit",
     "Bill",
     "Block",
@@ -118,6 +135,7 @@ __all__ = [
     "ExtractiveSummarizer",
     "Fact",
     "InputError",
+    "JsonStore",
     "LLMSummarizer",
     "LabError",
     "Need",
@@ -149,19 +167,23 @@ __all__ = [
     "count",
     "data_path",
     "decide",
+    "diff",
     "enough",
     "export",
+    "extract",
     "fold",
     "frontier",
     "get_counter",
     "grid",
     "holdout",
     "knee",
+    "lanes",
     "latin_hypercube",
     "line_of",
     "load",
     "load_policy",
     "measure",
+    "merge",
     "needs_of",
     "net",
     "panels",
@@ -174,6 +196,7 @@ __all__ = [
     "random_sample",
     "record",
     "remember",
+    "render",
     "replay",
     "reveal",
     "save",

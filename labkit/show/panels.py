@@ -25,11 +25,11 @@ from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.isolation_form import Work
-from labkit.show import cache_views, isolation_views, memory_views, sweep_views, views, views_session
+from labkit.show import cache_views, handoff_views, isolation_views, memory_views, sweep_views, views, views_session
 from labkit.show.setup import Control, Setup, View
 from labkit.show.style import HEIGHT, Spec, template
 
-__all__ = ["billed", "cache", "isolation", "ladder", "memory", "mode", "results", "session", "sweeps"]
+__all__ = ["billed", "cache", "handoff", "isolation", "ladder", "memory", "mode", "results", "session", "sweeps"]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -126,6 +126,22 @@ def cache(
         As for :func:`billed`.
     """
     return _panel(lambda: cache_views.cache(trace, policy, rules=rules, prices=prices))
+
+
+def handoff(trace: Trace) -> Any:
+    """Compact and hand off as two lanes: choose where the process is killed, and how often the record is written.
+
+    Parameters
+    ----------
+    trace : Trace
+        With facts.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: handoff_views.handoff(trace))
 
 
 def isolation(work: Work | None = None, *, prices: Prices | None = None) -> Any:

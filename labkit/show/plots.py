@@ -19,6 +19,7 @@ from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
 from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
+from labkit.show.handoff_views import describe_lanes, fig_lanes
 from labkit.show.isolation_views import describe_isolation, fig_isolation
 from labkit.show.memory_plots import describe_memory, fig_memory
 from labkit.show.options import describe_decision, describe_options, fig_options
@@ -42,6 +43,7 @@ __all__ = [
     "describe_decision",
     "describe_isolation",
     "describe_ladder",
+    "describe_lanes",
     "describe_lines",
     "describe_memory",
     "describe_options",
@@ -53,6 +55,7 @@ __all__ = [
     "fig_billed",
     "fig_isolation",
     "fig_ladder",
+    "fig_lanes",
     "fig_lines",
     "fig_memory",
     "fig_options",
