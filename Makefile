@@ -1,5 +1,6 @@
 # make lab    set up and open the lab            make test   everything CI checks
 # make long   the same with the long variants    make bench  timings    make clean  remove what was built
+# make book   the executed course as pages that need no server, to build/book
 # make learner   copy the notebooks for learners, without the solutions, to build/learner
 # make conformance   compare the rungs with LangChain, pydantic-ai, Inspect and others, installed for it
 # Works with GNU make 3.81 and newer and any POSIX shell; Windows: see README.md.
@@ -13,7 +14,7 @@ PYTHON =
 
 SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
 
-.PHONY: lab test long bench conformance learner clean help
+.PHONY: lab test long bench conformance learner book clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -36,6 +37,10 @@ long:
 bench:
 	@$(SETUP) test
 	@$(PY) -m pytest benchmarks $(ARGS)
+
+book:
+	@$(SETUP) test
+	@$(PY) scripts/book.py $(ARGS)
 
 learner:
 	@$(SETUP) test

@@ -273,9 +273,9 @@ def describe_read_price(pair: ReadPrice) -> str:
     (fresh, read), (fresh_naive, read_naive) = pair._totals(pair.managed), pair._totals(pair.naive)
     more = f"{abs(fresh - fresh_naive):,} tokens {'more' if fresh >= fresh_naive else 'fewer'}"
     return (
-        f"Without a cache the policy costs {_times(pair.plain)}; with reads at 0.1 of the input price "
+        f"Without a cache the policy costs {_times(pair.plain)}; with reads at 0.1 of the input price\n"
         f"{_times(pair.ratio(0.1))}, at 0.05 {_times(pair.ratio(0.05))}, at 0.025 {_times(pair.ratio(0.025))}.\n"
-        f"It writes {more} and reads {read_naive - read:,} fewer. {_title(pair)}."
+        f"It writes {more} and reads {read_naive - read:,} fewer.\n{_title(pair)}."
     )
 
 
