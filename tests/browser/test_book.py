@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import book
 from playwright.sync_api import Browser, Route
+
+import book
 
 
 def test_a_page_draws_its_figures_without_a_network(browser: Browser, tmp_path: Path) -> None:
