@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from playwright.sync_api import Browser, Route
+from typing import TYPE_CHECKING
 
 import book
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Route
 
 
 def test_a_page_draws_its_figures_without_a_network(browser: Browser, tmp_path: Path) -> None:
