@@ -110,6 +110,8 @@ def test_a_script_is_a_line_a_call() -> None:
         (3, "seen 4"),
     ]
     assert made.parent.sizes.blocks[4] == measure(trace()).blocks[6]
+    # Sent at 20, and back as soon after it as request 4 came after request 3.
+    assert [r.start for r in made.parent.trace.requests] == [10, 20, 30, 40, 50, 60]
 
 
 def test_what_cannot_be_folded() -> None:

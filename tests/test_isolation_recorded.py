@@ -50,6 +50,24 @@ def bare(requests: tuple[Request, ...]) -> list[Request]:
     return [replace(r, usage=None) for r in requests]
 
 
+def test_the_sample_session(root: Path) -> None:
+    """The made-up session in the repository: five calls by one child, its parent cleared later."""
+    session = load(next((root / "data" / "sessions" / "sample").glob("*.jsonl")))
+    (child,) = session.children
+    made = unfold(session, child)
+    assert made.child is not None
+    assert (made.parent.trace.blocks, made.child.trace.blocks) == (session.blocks, child.blocks)
+    assert made.parent.trace.edits == session.edits
+    assert (made.stretch.calls, made.left) == (5, 31)
+    # Its clearing took results from before the child and from behind it, never the child's return.
+    cleared = made.inline.trace.edits[0]
+    assert cleared.request == session.edits[0].request + 4
+    texts = [[trace.blocks[i].text for i in edit.blocks] for trace, edit in ((session, session.edits[0]),)]
+    assert [made.inline.trace.blocks[i].text for i in cleared.blocks if not 30 <= i < 49] == [
+        text for text, i in zip(texts[0], session.edits[0].blocks, strict=True) if i != made.stretch.start + 1
+    ]
+
+
 def test_fold_of_unfold_restores_both(corpus: Path) -> None:
     for name, base, sizes, child, made in recorded(corpus):
         where = f"{name} {child.name}"
@@ -59,9 +77,7 @@ def test_fold_of_unfold_restores_both(corpus: Path) -> None:
         assert made.parent.sizes.blocks == sizes.blocks and made.parent.sizes.tools == sizes.tools, where
         assert made.child.sizes.blocks == recorded_sizes(child).blocks, where
         assert made.child.sizes.prefix(0) == recorded_sizes(child).prefix(0), where
-        assert [replace(b, message=None) for b in made.child.trace.blocks] == [
-            replace(b, message=None) for b in child.blocks
-        ], where
+        assert made.child.trace.blocks == child.blocks, where
         # On the way the requests between the first and the last belonged to the parent, and its model.
         assert bare(made.child.trace.requests) == bare(child.requests), where
         assert len(made.inline.trace.requests) == len(base.requests) + made.stretch.calls - 1, where

@@ -18,7 +18,17 @@ from labkit.errors import InputError
 from labkit.record.sizes import Sizes, measure
 from labkit.record.trace import Block, Prefix, Request, Trace
 from labkit.replay.isolation_text import brief_text, return_text, script_text
-from labkit.replay.isolation_trace import Errand, Sized, Stretch, as_fork, joined, split, stretch_of
+from labkit.replay.isolation_trace import (
+    Errand,
+    Sized,
+    Stretch,
+    as_fork,
+    elapsed,
+    joined,
+    sooner,
+    split,
+    stretch_of,
+)
 from labkit.replay.session_sizes import session_sizes
 
 __all__ = ["Errand", "Isolation", "Sized", "Stretch", "fold", "recorded_sizes", "refolded", "unfold"]
@@ -35,7 +45,7 @@ class Isolation:
     how : {"fresh", "fork", "script"}
         ``fresh``: a child with its own prefix and an empty cache. ``fork``: a child that begins with the
         parent's whole context, and reads the parent's cache. ``script``: the parent writes one script that
-        makes the calls, and sees its last line.
+        makes the calls, and sees its last line; it takes the time of one call.
     inline : Sized
         The trace in which the parent does it itself.
     parent : Sized
@@ -209,7 +219,9 @@ def recorded_sizes(trace: Trace, base: Trace | None = None) -> Sizes:
 def _isolation(how: How, inline: Sized, stretch: Stretch, errand: Errand) -> Isolation:
     parent, child = split(inline, stretch, errand)
     if how == "script":
-        return Isolation(how, inline, parent, None, stretch, errand)
+        # No model is waited for between its calls, so it is taken to last as long as the last of them.
+        took = elapsed(inline.trace.requests[stretch.first - 1], inline.trace.requests[stretch.last - 1])
+        return Isolation(how, inline, sooner(parent, stretch.first, took), None, stretch, errand)
     if how == "fork":
         return Isolation(how, inline, *as_fork(inline, parent, child, stretch, errand), stretch, errand)
     trace = replace(parent.trace, children=(*parent.trace.children, child.trace))

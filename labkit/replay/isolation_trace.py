@@ -10,7 +10,7 @@ from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Edit, Prefix, Request, Trace
 from labkit.replay.isolation_call import call_of
 
-__all__ = ["Errand", "Sized", "Stretch", "as_fork", "joined", "split", "stretch_of"]
+__all__ = ["Errand", "Sized", "Stretch", "as_fork", "elapsed", "joined", "sooner", "split", "stretch_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +69,8 @@ class Errand:
         The child's prefixes; tokens of their system prompts and of their tool schemas.
     name, source : str
         Of the child's trace.
+    messages : int
+        By how much the child's numbers of messages are raised inline, out of the way of the parent's.
     """
 
     call: Block
@@ -86,6 +88,7 @@ class Errand:
     prefix_sizes: tuple[tuple[int, ...], tuple[int, ...]]
     name: str
     source: str = ""
+    messages: int = 0
 
 
 def stretch_of(trace: Trace, first: int, last: int) -> Stretch:
@@ -145,7 +148,7 @@ def split(inline: Sized, stretch: Stretch, errand: Errand) -> tuple[Sized, Sized
     inner = range(stretch.start, stretch.stop)
     blocks = (
         *errand.brief,
-        *(replace(trace.blocks[i], request=trace.blocks[i].request - first + 1) for i in inner),
+        *(_shifted(trace.blocks[i], 1 - first, -errand.messages) for i in inner),
         *errand.answer,
     )
     child = Trace(
@@ -184,13 +187,9 @@ def joined(parent: Sized, child: Sized) -> tuple[Sized, Stretch, Errand]:
 
     before = list(range(at))
     behind = [i for i in range(at + 1, len(whole.blocks)) if i != result_at]
-    # The child's numbers of messages must not run into the parent's.
     offset = max((b.message for b in whole.blocks if b.message is not None), default=0) + 1
     rows = [(whole.blocks[i], parent.sizes.blocks[i]) for i in before]
-    for i in inner:
-        block = part.blocks[i]
-        message = None if block.message is None else block.message + offset
-        rows.append((replace(block, request=block.request + first - 1, message=message), child.sizes.blocks[i]))
+    rows += [(_shifted(part.blocks[i], first - 1, offset), child.sizes.blocks[i]) for i in inner]
     rows += [(replace(whole.blocks[i], request=up(whole.blocks[i].request)), parent.sizes.blocks[i]) for i in behind]
     start, stop = at, at + len(inner)
     moved = {i: i for i in before} | {old: stop + k for k, old in enumerate(behind)}
@@ -239,6 +238,7 @@ def joined(parent: Sized, child: Sized) -> tuple[Sized, Stretch, Errand]:
         prefix_sizes=(child.sizes.system, child.sizes.tools),
         name=part.name,
         source=part.source,
+        messages=offset,
     )
     sized = Sized(trace, replace(parent.sizes, blocks=tuple(size for _, size in rows)))
     return sized, Stretch(first, first + n - 1, start, stop), errand
@@ -253,20 +253,31 @@ def as_fork(inline: Sized, parent: Sized, child: Sized, stretch: Stretch, errand
     before = [i for i in range(stretch.start) if inline.trace.blocks[i].request <= first + 1]
     blocks = [inline.trace.blocks[i] for i in before]
     blocks += [replace(b, request=b.request + first) for b in child.trace.blocks]
-    prefixes = inline.trace.prefixes
+    prefixes, source = inline.trace.prefixes, child.trace.source
     index = inline.trace.requests[first - 1].prefix
     requests = [*inline.trace.requests[:first], *(replace(r, prefix=index) for r in child.trace.requests)]
-    fork = Trace(errand.name, tuple(blocks), _numbered(requests), prefixes, kind="subagent", source=child.trace.source)
+    fork = Trace(errand.name, tuple(blocks), _numbered(requests), prefixes, kind="subagent", source=source)
     sizes = (*(inline.sizes.blocks[i] for i in before), *child.sizes.blocks)
-    begun, ended = inline.trace.requests[first - 1].start, child.trace.requests[-1].start
-    took = 0.0 if begun is None or ended is None else ended - begun
-    waited = tuple(
-        r if r.start is None or r.index <= first else replace(r, start=r.start - took) for r in parent.trace.requests
+    took = elapsed(inline.trace.requests[first - 1], child.trace.requests[-1])
+    return sooner(parent, first, took), Sized(fork, replace(inline.sizes, blocks=sizes))
+
+
+def elapsed(a: Request, b: Request) -> float:
+    """Seconds from one request to another; 0 where they are not known."""
+    return 0.0 if a.start is None or b.start is None else b.start - a.start
+
+
+def sooner(parent: Sized, first: int, seconds: float) -> Sized:
+    """The parent with every request behind ``first`` so much earlier."""
+    requests = tuple(
+        r if r.start is None or r.index <= first else replace(r, start=r.start - seconds) for r in parent.trace.requests
     )
-    return (
-        Sized(replace(parent.trace, requests=waited), parent.sizes),
-        Sized(fork, replace(inline.sizes, blocks=sizes)),
-    )
+    return Sized(replace(parent.trace, requests=requests), parent.sizes)
+
+
+def _shifted(block: Block, requests: int, messages: int) -> Block:
+    message = None if block.message is None else block.message + messages
+    return replace(block, request=block.request + requests, message=message)
 
 
 def _numbered(requests: Sequence[Request]) -> tuple[Request, ...]:
@@ -278,14 +289,8 @@ def _moved(
 ) -> tuple[Edit, ...]:
     made = []
     for edit in edits:
-        blocks = {place(i) for i in edit.blocks} - {None}
+        blocks = {place(i) for i in edit.blocks}
         summary = None if edit.summary is None else place(edit.summary)
-        made.append(
-            replace(
-                edit,
-                request=request(edit.request),
-                blocks=tuple(sorted(b for b in blocks if b is not None)),
-                summary=summary,
-            )
-        )
+        standing = tuple(sorted(b for b in blocks if b is not None))
+        made.append(replace(edit, request=request(edit.request), blocks=standing, summary=summary))
     return tuple(made)
