@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,7 @@ from labkit.price.prices import prices
 from labkit.record.load import load
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Trace
-from labkit.replay.advice import advise
+from labkit.replay.advice import advise, offers
 from labkit.replay.audit import audit
 from labkit.replay.compare import compare
 from labkit.replay.replay import replay
@@ -124,20 +125,36 @@ def compare_command(
 @app.command("whatif")
 def whatif_command(
     path: Given,
-    policy: Annotated[str, typer.Option(help="A preset (article, default, none) or a JSON file.")] = "none",
+    policy: Annotated[str | None, typer.Option(help="A preset (article, default, none) or a JSON file.")] = None,
     lifetime: Annotated[str | None, typer.Option(help="Of cache entries: 5m or 1h; default: as recorded.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a recorded session would have cost under a policy or another cache lifetime."""
+    """Say what a recorded session would have cost under a policy or another cache lifetime.
+
+    Without either it tries what the session's harness can set, and a few things that need another harness.
+    """
     from labkit.show import session_report
 
     if lifetime not in (None, "5m", "1h"):
         raise InputError(f"--lifetime is {lifetime!r}: give 5m or 1h")
-    answer = whatif(load(path), load_policy(policy), lifetime=lifetime)  # type: ignore[arg-type]
+    trace = load(path)
+    if policy is None and lifetime is None:
+        result = audit(trace)
+        made = offers(result)
+        if as_json:
+            _print_json({"trace": trace.name, "offers": [offer.to_json() for offer in made]})
+        else:
+            _lines(session_report.offer_lines(made, result.format))
+        return
+    asked = load_policy(policy or "none")
+    answer = whatif(trace, asked, lifetime=lifetime)  # type: ignore[arg-type]
     if as_json:
         _print_json(answer.to_json())
     else:
-        _lines(session_report.whatif_lines(answer))
+        from labkit.ladder.export_code import settings
+
+        wanted = settings(replace(asked, lifetime=answer.lifetime), trace.source.partition(":")[0])
+        _lines(session_report.whatif_lines(answer, wanted))
 
 
 @app.command("sweep")
@@ -163,13 +180,14 @@ def sweep_command(
 def export_command(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help="A preset or a JSON file.")],
     target: Annotated[
-        str, typer.Option("--to", help="anthropic, openai, langchain, pydantic-ai, or a harness's preset.")
+        str, typer.Option("--to", help="anthropic, openai, langchain, pydantic-ai, a harness, or its preset.")
     ],
+    model: Annotated[str | None, typer.Option(help="If it refuses client edits, the server's form is written.")] = None,
 ) -> None:
     """Write a policy in a harness's own words, and say what it cannot say."""
     from labkit.ladder.export import export
 
-    made = export(load_policy(policy), target)
+    made = export(load_policy(policy), target, model=model)
     print(made.text, end="" if made.text.endswith("\n") else "\n")
     for header in made.headers:
         print(f"beta header: {header}", file=sys.stderr)

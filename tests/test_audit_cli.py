@@ -150,6 +150,13 @@ def test_a_what_if_from_the_command_line(capsys):
     assert document["refused"] == ""
     assert document["saving_usd"]["low"] <= document["saving_usd"]["middle"] <= document["saving_usd"]["high"]
     assert "do nothing, replayed" in run(capsys, "whatif", SAMPLE, "--lifetime", "1h")[1]
+    assert 'set: promptCacheTtl = "1h"' in run(capsys, "whatif", SAMPLE, "--lifetime", "1h")[1]
+    asked = run(capsys, "whatif", SAMPLE, "--policy", "article")[1]
+    assert "set: autoCompactWindow = 30000" in asked and "needs another harness: clear:" in asked
+    offered = run(capsys, "whatif", SAMPLE)[1].splitlines()
+    assert offered.index("Claude Code can set:") < offered.index("needs another harness:")
+    offers = json.loads(run(capsys, "whatif", SAMPLE, "--json")[1])["offers"]
+    assert [offer["needs_another_harness"] for offer in offers] == [False, True, True, True]
     assert run(capsys, "whatif", SAMPLE, "--lifetime", "2h")[0] == 2
     assert run(capsys, "whatif", str(data_path("traces", "invoice-60.jsonl")))[0] == 2
 

@@ -16,7 +16,7 @@ from conformance import cases, ours
 from labkit.errors import InputError
 from labkit.ladder.export import TARGETS, export, from_config
 from labkit.ladder.policy import SUPERSEDED, Policy
-from labkit.ladder.presets import load_policy, preset, presets
+from labkit.ladder.presets import load_policy, presets
 
 LIVE = pytest.mark.skipif(
     not os.environ.get("LABKIT_CONFORMANCE"), reason="the peers are installed by make conformance"
@@ -118,7 +118,10 @@ def test_settings_of_a_harness() -> None:
     assert 'promptCacheTtl = "1h"    # 5m or 1h; settings.json' in made.text
     assert "autoCompactWindow = 100000" in made.text
     assert "BASH_MAX_OUTPUT_LENGTH = 150000" in made.text
-    assert "the most is 150,000, the policy asks for 200,000" in made.text
+    # 200,000 tokens are more characters than either variable takes, and tokens for the third.
+    assert "cap_of: the most of BASH_MAX_OUTPUT_LENGTH is 150,000, so that is written" in made.missing
+    assert "cap_of: the most of TASK_MAX_OUTPUT_LENGTH is 160,000, so that is written" in made.missing
+    assert "MAX_MCP_OUTPUT_TOKENS = 200000    # tokens; environment variable, default 25,000\n" in made.text
     assert "evict: the target removes no superseded results" in made.missing
 
 
@@ -138,18 +141,133 @@ def test_a_wrong_configuration_is_a_sentence(given, sentence) -> None:
         export(Policy(), "langchian")
 
 
-def test_every_preset_says_what_it_is() -> None:
-    for name in presets(unverified=True):
-        known = preset(name)
-        assert known.source and known.as_of, name
-        if known.harness:
-            assert known.version, name
-            assert known.unverified == (not known.oracle), name
-            for knob in known.knobs:
-                assert not knob.field or hasattr(known.policy, knob.field), (name, knob)
-    assert {"openhands", "opencode", "codex", "goose", "gemini-cli", "deepagents"} == set(
-        presets(unverified=True)
-    ) - set(presets())
+def test_settings_count_as_the_harness_does() -> None:
+    capped = replace(Policy.nothing(), cap=2_000, cap_of={"Bash": 500, "Grep": 50})
+    made = export(capped, "Claude Code")
+    assert "BASH_MAX_OUTPUT_LENGTH = 2000 " in made.text and "500 tokens at 4 characters a token" in made.text
+    assert "MAX_MCP_OUTPUT_TOKENS = 2000 " in made.text
+    assert "TASK_MAX_OUTPUT_LENGTH = 8000 " in made.text
+    assert made.missing == ("cap_of: no setting for Grep alone",)
+    made = export(replace(Policy.nothing(), cap=30_001, cap_by="characters"), "Claude Code")
+    assert "BASH_MAX_OUTPUT_LENGTH = 30001 " in made.text
+    assert "MAX_MCP_OUTPUT_TOKENS = 7501 " in made.text  # rounded up: no less is shown than was asked
+
+
+def test_settings_say_what_needs_another_harness() -> None:
+    made = export(Policy(), "Claude Code")
+    assert made.missing == (
+        "clear: the user cannot set what is cleared, and when",
+        "keep_recent: the user cannot set what a summary leaves",
+    )
+    # What the harness does by itself needs no setting.
+    assert export(load_policy("claude-code-micro"), "Claude Code").missing == ()
+    assert export(load_policy("opencode"), "Codex CLI").missing[-1].startswith("clear:")
+    assert export(load_policy("swe-agent-last-n"), "swe-agent-last-n").text.startswith("n = 5 ")
+    with pytest.raises(InputError, match="no target 'OpenHands'"):
+        export(Policy(), "OpenHands")
+
+
+def test_nothing_is_exported_as_nothing() -> None:
+    for target in TARGETS:
+        made = export(Policy.nothing(), target)
+        assert made.missing == () and made.headers == ()
+    # Old thinking goes when clear runs, and without a trigger it never does.
+    never = replace(Policy.nothing(), keep_thinking=2, keep=5)
+    assert export(never, "anthropic").config == {"edits": []}
+    assert export(never, "anthropic").missing == ()
+
+
+def test_a_trigger_by_tool_uses_is_never_written_as_tokens() -> None:
+    policy = Policy(trigger=20, trigger_by="tool_uses", compact_above=90_000)
+    for target in ("langchain", "pydantic-ai"):
+        made = export(policy, target)
+        assert "trigger=20" not in made.text and "max_tokens=20)" not in made.text and "Clear" not in made.text
+        assert any(line.startswith("clear: the trigger counts tool uses") for line in made.missing)
+        assert any(line.startswith("trigger_by:") for line in made.missing)
+    clear, compact = export(policy, "anthropic").config["edits"]
+    assert clear["trigger"] == {"type": "tool_uses", "value": 20}
+    assert compact["trigger"] == {"type": "input_tokens", "value": 90_000}
+
+
+def test_a_share_of_the_window_is_written_in_tokens() -> None:
+    policy = Policy(window=100_000, trigger=0.29, trigger_by="fraction", compact_above=None)
+    assert export(policy, "anthropic").config["edits"][0]["trigger"] == {"type": "input_tokens", "value": 29_000}
+    assert "trigger=29000," in export(policy, "langchain").text
+    assert not any(line.startswith("trigger_by") for line in export(policy, "langchain").missing)
+
+
+def test_at_the_trigger_or_above_it() -> None:
+    """LangChain clears above its trigger and summarizes at it; pydantic-ai-harness acts above."""
+    for strict, clear, summary in ((True, 30_000, 30_001), (False, 29_999, 30_000)):
+        policy = Policy(trigger=30_000, strict=strict)
+        text = export(policy, "langchain").text
+        assert f"trigger={clear}," in text and f"trigger=('tokens', {summary})" in text
+        assert f"max_tokens={clear}, keep_pairs" in export(policy, "pydantic-ai").text
+    assert any(line.startswith("strict:") for line in export(Policy(strict=False), "anthropic").missing)
+
+
+def test_a_summary_that_leaves_nothing() -> None:
+    """LangChain takes no 0, and pydantic-ai-harness keeps the newest message whatever it is told."""
+    none = replace(load_policy("anthropic-compact"), edits_at="client")
+    assert "keep=('messages', 1)" in export(none, "langchain").text
+    for target in ("langchain", "pydantic-ai"):
+        assert any(line.startswith("keep_recent:") for line in export(none, target).missing)
+    some = replace(none, keep_recent=2_000, keep_recent_by="tokens")
+    assert "keep=('tokens', 2000)" in export(some, "langchain").text
+    assert "keep_tokens=2000" in export(some, "pydantic-ai").text
+    for target in ("langchain", "pydantic-ai"):
+        assert not any(line.startswith("keep_recent") for line in export(some, target).missing)
+
+
+def test_thinking_on_every_request_is_said() -> None:
+    made = export(Policy(keep_thinking=0), "anthropic")
+    assert made.config["edits"][0]["keep"] == {"type": "thinking_turns", "value": 1}
+    said = [line for line in made.missing if line.startswith("keep_thinking:")]
+    assert len(said) == 2
+    assert not any(
+        line.startswith("keep_th") for line in export(load_policy("anthropic-clear-thinking"), "anthropic").missing
+    )
+    assert any(line.startswith("keep_thinking:") for line in export(Policy(keep_thinking=1), "langchain").missing)
+
+
+def test_a_model_that_refuses_client_edits_gets_the_servers_form() -> None:
+    policy = Policy(trigger=30_000, compact_above=None)
+    for target in ("langchain", "pydantic-ai"):
+        made = export(policy, target, model="claude-fable-5-1")
+        assert made.config == export(policy, "anthropic").config
+        assert made.headers == ("context-management-2025-06-27",)
+        assert made.missing[0].startswith(f"{target}: claude-fable-5-1 binds its thinking")
+        assert export(policy, target, model="claude-opus-4-5") == export(policy, target)
+    assert export(policy, "anthropic", model="claude-fable-5-1") == export(policy, "anthropic")
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        ({"trigger": {"value": 5}}, "trigger of clear_tool_uses_20250919 is"),
+        ({"trigger": 5}, "trigger of clear_tool_uses_20250919 is 5: give an object"),
+        ({"keep": {"type": "tool_uses"}}, "keep of clear_tool_uses_20250919"),
+        ({"keep": {"type": "tool_uses", "value": "3"}}, "has the value '3': give a whole number"),
+        ({"keep": {"type": "tool_uses", "value": True}}, "has the value True: give a whole number"),
+        ({"exclude_tools": "web_search"}, "exclude_tools of clear_tool_uses_20250919 is 'web_search': give a list"),
+        ({"exclude_tools": True}, "exclude_tools of clear_tool_uses_20250919 is True"),
+        ({"keep": {"type": "tool_uses", "value": -1}}, "keep is -1"),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_a_sentence(edit, sentence) -> None:
+    with pytest.raises(InputError, match=sentence):
+        from_config({"edits": [{"type": "clear_tool_uses_20250919", **edit}]})
+
+
+def test_edits_out_of_order_and_lists_are_understood() -> None:
+    clear, thinking = {"type": "clear_tool_uses_20250919"}, {"type": "clear_thinking_20251015", "keep": "all"}
+    with pytest.raises(InputError, match="is not the first edit"):
+        from_config({"edits": [clear, thinking]})
+    assert from_config({"edits": [thinking, clear]}).keep_thinking is None
+    assert from_config([clear]) == from_config({"context_management": {"edits": [clear]}})
+    assert from_config({"edits": [{**clear, "clear_tool_inputs": False}]}).clear_inputs == frozenset()
+    with pytest.raises(InputError, match="3 holds no list of edits"):
+        from_config(3)
 
 
 # -- the code runs against the installed peers, and clears what the replay clears --------------------
@@ -195,3 +313,34 @@ def _the_code_clears_what_we_clear(seed: int) -> None:
     (rung,) = space["capabilities"]
     out = peers.run(rung.compact(peers._pydantic_messages(case), None))
     assert peers._pydantic_taken(out, "[cleared]") == ours.cleared(case, replace(policy, trigger=1))
+
+
+@LIVE
+@pytest.mark.parametrize("name", presets(unverified=True))
+def test_the_code_of_every_preset_is_taken_by_the_peers(name: str) -> None:
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+    for target in ("langchain", "pydantic-ai"):
+        made = export(load_policy(name), target)
+        space: dict = {"model": GenericFakeChatModel(messages=iter([]))}
+        exec(made.text, space)
+        assert isinstance(space["middleware" if target == "langchain" else "capabilities"], list)
+
+
+@LIVE
+def test_the_same_call_made_again_supersedes_in_the_code_as_here() -> None:
+    from conformance import peers
+
+    policy = replace(ours.ALONE, evict=frozenset({"same_call"}), floor=0, stub_text="[superseded]")
+    for pinned in (frozenset(), frozenset({"notes_read"})):
+        made = export(replace(policy, pinned=pinned), "pydantic-ai")
+        assert made.missing == ()
+        space: dict = {}
+        exec(made.text, space)
+        (rung,) = space["capabilities"]
+        for seed in range(200):
+            case = cases.make(seed)
+            out = peers.run(rung.compact(peers._pydantic_messages(case), None))
+            assert peers._pydantic_taken(out, "[superseded]") == ours.cleared(case, replace(policy, pinned=pinned)), (
+                seed
+            )

@@ -10,10 +10,11 @@ import pytest
 from labkit.errors import InputError
 from labkit.files import data_path
 from labkit.ladder.policy import Policy
+from labkit.ladder.presets import knobs
 from labkit.record.load import load
 from labkit.record.sizes import measure
 from labkit.record.trace import Block, Prefix, Request, Trace, Usage
-from labkit.replay.advice import advise, knobs
+from labkit.replay.advice import advise, offers
 from labkit.replay.audit import audit
 from labkit.replay.usedagain import used_again
 from labkit.replay.whatif import BAR, whatif
@@ -164,9 +165,27 @@ def test_advice_is_nothing_where_nothing_is_sure() -> None:
     assert (quiet.change, quiet.nothing) == ("nothing", True)
     elsewhere = advise(audit(replace(reading(5), source="OpenHands: x.json")))
     assert "need another harness" in elsewhere.reason
-    assert knobs("OpenHands") == {}
+    assert knobs("OpenHands") == ()
     refused = advise(audit(session(Usage(0, 0, 9_000), Usage(0, 900, 9_000), pauses=(0, 60))))
     assert refused.reason.startswith("no what-if: the replay reproduces 0.0%")
+
+
+def test_offers_begin_with_what_the_harness_can_set() -> None:
+    made = offers(audit(reading(30)))
+    assert [bool(offer.where) for offer in made] == [True, True, False, False, False]
+    assert {offer.where.partition(",")[0] for offer in made[:2]} == {"promptCacheTtl", "autoCompactWindow"}
+    lows = [offer.answer.against_recorded[0] for offer in made]
+    assert lows[:2] == sorted(lows[:2], reverse=True) and lows[2:] == sorted(lows[2:], reverse=True)
+    # Half of the peak of 10,000 and 29 reads of 6,200.
+    assert any(offer.change == "anthropic-clear-tool-uses past 94,900 tokens" for offer in made)
+    assert [offer.to_json()["needs_another_harness"] for offer in made] == [False, False, True, True, True]
+    elsewhere = offers(audit(replace(reading(8), source="OpenHands: x.json")))
+    assert len(elsewhere) == 3 and not any(offer.where for offer in elsewhere)
+
+
+def test_offers_that_are_all_refused_are_one() -> None:
+    (only,) = offers(audit(session(Usage(0, 0, 9_000), Usage(0, 900, 9_000), pauses=(0, 60))))
+    assert only.answer.refused.startswith("the replay reproduces 0.0%")
 
 
 def test_the_sample_session_has_an_answer_for_everyone() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from labkit.errors import InputError, closest
 from labkit.ladder.export_api import anthropic, from_config, openai
 from labkit.ladder.export_code import langchain, pydantic_ai, settings
 from labkit.ladder.export_values import Export
 from labkit.ladder.policy import Policy
-from labkit.ladder.presets import preset, presets
+from labkit.ladder.presets import knobs, preset, presets
+from labkit.price.cache import cache_rules
+from labkit.price.prices import find_model
 
 __all__ = ["TARGETS", "Export", "export", "from_config"]
 
@@ -23,15 +26,21 @@ TARGETS = tuple(_WRITERS)
 """What a policy can be written for, beside the harnesses of the presets."""
 
 
-def export(policy: Policy, target: str) -> Export:
+_CLIENTS = ("langchain", "pydantic-ai")
+
+
+def export(policy: Policy, target: str, *, model: str | None = None) -> Export:
     """Write a policy for a target.
 
     Parameters
     ----------
     policy : Policy
     target : str
-        ``anthropic``, ``openai``, ``langchain``, ``pydantic-ai``, or the name of a preset, whose harness's
+        ``anthropic``, ``openai``, ``langchain``, ``pydantic-ai``, or a harness or one of its presets, whose
         settings are written.
+    model : str, optional
+        What it is for. Where that binds its thinking to the exact prefix and the target edits at the client,
+        the server's form is written instead, and that is said.
 
     Returns
     -------
@@ -40,7 +49,7 @@ def export(policy: Policy, target: str) -> Export:
     Raises
     ------
     InputError
-        If there is no such target.
+        If there is no such target, or no cache rules are known for the model.
 
     Examples
     --------
@@ -50,10 +59,15 @@ def export(policy: Policy, target: str) -> Export:
     >>> print(*made.missing, sep="\\n")
     evict: the target removes no superseded results
     a pinned tool keeps its place among the newest results with some harnesses; here the order is not documented
+    stub_text: the server writes a placeholder of its own, however short the result
     """
+    if target in _CLIENTS and model is not None and cache_rules(find_model(model)).thinking_bound:
+        made = anthropic(replace(policy, edits_at="server"))
+        why = f"{target}: {model} binds its thinking to the exact prefix and refuses edits at the client"
+        return replace(made, missing=(f"{why}, so this is the server's form", *made.missing))
     if target in _WRITERS:
         return _WRITERS[target](policy)
-    if target in presets(unverified=True) and preset(target).harness:
+    if (target in presets(unverified=True) and preset(target).harness) or knobs(target):
         return settings(policy, target)
     known = [*TARGETS, *(name for name in presets() if preset(name).harness)]
     raise InputError(f"there is no target {target!r}{closest(target, known)}: give one of {', '.join(known)}")

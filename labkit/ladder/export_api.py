@@ -9,24 +9,14 @@ from typing import Any
 
 from labkit.errors import InputError, closest
 from labkit.files import load_data
-from labkit.ladder.export_values import Export, beyond, tokens_of
+from labkit.ladder.export_values import Export, beyond, clears, compacts_above, tokens_of
 from labkit.ladder.policy import Policy
 
 __all__ = ["anthropic", "from_config", "openai"]
 
 _SAYS = frozenset(
-    {
-        "trigger",
-        "trigger_by",
-        "keep",
-        "floor",
-        "pinned",
-        "clear_inputs",
-        "keep_thinking",
-        "compact_above",
-        "keep_recent",
-    }
-    | {"edits_at", "window", "stub_text", "stub_if_smaller", "stub_chars", "pinned_take_keep", "strict", "lifetime"}
+    {"trigger", "trigger_by", "keep", "floor", "pinned", "clear_inputs", "keep_thinking", "compact_above"}
+    | {"keep_recent", "edits_at", "window"}
 )
 
 
@@ -35,38 +25,25 @@ def anthropic(policy: Policy) -> Export:
     facts = load_data("export.json")["anthropic"]
     edits: list[dict[str, Any]] = []
     headers = []
-    # Thinking has to be listed first.
-    if policy.keep_thinking is not None:
-        edits.append(
-            {"type": facts["clear_thinking"], "keep": {"type": "thinking_turns", "value": max(policy.keep_thinking, 1)}}
-        )
     missing = beyond(policy, _SAYS)
-    clears = policy.trigger is not None and policy.keep is not None
-    if clears:
-        edit: dict[str, Any] = {"type": facts["clear_tool_uses"], "keep": {"type": "tool_uses", "value": policy.keep}}
-        if policy.trigger_by == "tool_uses":
-            edit["trigger"] = {"type": "tool_uses", "value": policy.trigger}
-        else:
-            edit["trigger"] = {"type": "input_tokens", "value": tokens_of(policy)}
-        if policy.floor:
-            edit["clear_at_least"] = {"type": "input_tokens", "value": policy.floor}
-        if policy.pinned:
-            edit["exclude_tools"] = sorted(policy.pinned)
-            missing.append(
-                "a pinned tool keeps its place among the newest results with some harnesses; here the order is not "
-                "documented"
-            )
-        if policy.clear_inputs:
-            edit["clear_tool_inputs"] = True if "*" in policy.clear_inputs else sorted(policy.clear_inputs)
-        edits.append(edit)
+    # Thinking has to be listed first.
+    if policy.keep_thinking is not None and policy.trigger is not None:
+        kept = max(policy.keep_thinking, 1)
+        edits.append({"type": facts["clear_thinking"], "keep": {"type": "thinking_turns", "value": kept}})
+        if kept > policy.keep_thinking:
+            missing.append("keep_thinking: the least is 1 turn, so that is written")
+        if policy.trigger_by == "tool_uses" or (tokens_of(policy) or 0) > 1:
+            missing.append("keep_thinking: old thinking goes on every request, not only past the trigger")
+    if clears(policy):
+        edits.append(_clear(policy, facts["clear_tool_uses"], missing))
     if edits:
         headers.append(facts["headers"]["edit"])
-    if policy.compact_above is not None and policy.trigger is not None:
-        at = max(policy.compact_above, tokens_of(policy) if policy.trigger_by != "tool_uses" else 0)
+    at = compacts_above(policy)
+    if at is not None:
         if at < facts["least_compact_trigger"]:
             missing.append(f"compact_above: the least is {facts['least_compact_trigger']:,} tokens, so that is written")
             at = facts["least_compact_trigger"]
-        if clears:
+        if clears(policy):
             missing.append("compact_above: the server compacts above its own trigger, not only after clearing")
         if policy.keep_recent:
             missing.append("keep_recent: a summary at the threshold takes everything before it")
@@ -78,17 +55,62 @@ def anthropic(policy: Policy) -> Export:
     )
 
 
+def _clear(policy: Policy, kind: str, missing: list[str]) -> dict[str, Any]:
+    edit: dict[str, Any] = {"type": kind, "keep": {"type": "tool_uses", "value": policy.keep}}
+    at = tokens_of(policy)
+    edit["trigger"] = (
+        {"type": "tool_uses", "value": policy.trigger} if at is None else {"type": "input_tokens", "value": at}
+    )
+    if policy.floor:
+        edit["clear_at_least"] = {"type": "input_tokens", "value": policy.floor}
+    if policy.pinned:
+        edit["exclude_tools"] = sorted(policy.pinned)
+        missing.append(
+            "a pinned tool keeps its place among the newest results with some harnesses; here the order is not "
+            "documented"
+        )
+    if policy.clear_inputs:
+        edit["clear_tool_inputs"] = True if "*" in policy.clear_inputs else sorted(policy.clear_inputs)
+    if policy.edits_at == "client":
+        missing.append("stub_text: the server writes a placeholder of its own, however short the result")
+    return edit
+
+
+def _value(edit: Mapping[str, Any], name: str, default: int, kinds: tuple[str, ...]) -> tuple[int, str]:
+    """A count as the API writes one, ``{"type": ..., "value": ...}``, and what it counts."""
+    given = edit.get(name)
+    if given is None:
+        return default, kinds[0]
+    if not isinstance(given, Mapping) or given.get("type") not in kinds or "value" not in given:
+        raise InputError(
+            f"{name} of {edit.get('type')} is {_short(given)}: give an object such as "
+            f'{{"type": "{kinds[0]}", "value": {default}}}'
+        )
+    value = given["value"]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name} of {edit.get('type')} has the value {_short(value)}: give a whole number")
+    return value, str(given["type"])
+
+
+def _tools(edit: Mapping[str, Any], name: str) -> frozenset[str]:
+    given = edit.get(name) or ()
+    if given is True and name == "clear_tool_inputs":
+        return frozenset({"*"})
+    if not isinstance(given, list | tuple) or not all(isinstance(tool, str) for tool in given):
+        raise InputError(f"{name} of {edit.get('type')} is {_short(given)}: give a list of tool names")
+    return frozenset(given)
+
+
 def _read_clear(policy: Policy, edit: Mapping[str, Any]) -> Policy:
-    trigger = edit.get("trigger") or {"type": "input_tokens", "value": 100_000}
-    inputs = edit.get("clear_tool_inputs") or ()
+    trigger, counts = _value(edit, "trigger", 100_000, ("input_tokens", "tool_uses"))
     return replace(
         policy,
-        trigger=trigger["value"],
-        trigger_by="tool_uses" if trigger["type"] == "tool_uses" else "tokens",
-        keep=(edit.get("keep") or {"value": 3})["value"],
-        floor=(edit.get("clear_at_least") or {"value": 0})["value"],
-        pinned=frozenset(edit.get("exclude_tools") or ()),
-        clear_inputs=frozenset({"*"}) if inputs is True else frozenset(inputs),
+        trigger=trigger,
+        trigger_by="tool_uses" if counts == "tool_uses" else "tokens",
+        keep=_value(edit, "keep", 3, ("tool_uses",))[0],
+        floor=_value(edit, "clear_at_least", 0, ("input_tokens",))[0],
+        pinned=_tools(edit, "exclude_tools"),
+        clear_inputs=_tools(edit, "clear_tool_inputs"),
     )
 
 
@@ -97,11 +119,12 @@ def _read_thinking(policy: Policy, edit: Mapping[str, Any]) -> Policy:
     if keep == "all" or (isinstance(keep, Mapping) and keep.get("type") == "all"):
         return policy
     # Without a trigger of its own it runs on every request.
-    return replace(policy, keep_thinking=keep["value"], trigger=policy.trigger or 1)
+    turns = _value(edit, "keep", 1, ("thinking_turns",))[0]
+    return replace(policy, keep_thinking=turns, trigger=policy.trigger or 1)
 
 
 def _read_compact(policy: Policy, edit: Mapping[str, Any]) -> Policy:
-    at = (edit.get("trigger") or {"value": 150_000})["value"]
+    at = _value(edit, "trigger", 150_000, ("input_tokens",))[0]
     return replace(policy, compact_above=at, trigger=policy.trigger or at, keep_recent=0)
 
 
@@ -123,12 +146,14 @@ _READERS: dict[str, Callable[[Policy, Mapping[str, Any]], Policy]] = {
 def openai(policy: Policy) -> Export:
     """As ``context_management`` of OpenAI's Responses API."""
     facts = load_data("export.json")["openai"]
-    missing = beyond(policy, frozenset({"trigger", "trigger_by", "compact_above", "window", "edits_at"}))
+    missing = beyond(policy, frozenset({"trigger", "trigger_by", "compact_above", "keep_recent", "window", "edits_at"}))
     entries = []
-    if policy.compact_above is not None and policy.trigger is not None:
-        at = max(policy.compact_above, tokens_of(policy) if policy.trigger_by != "tool_uses" else 0)
+    at = compacts_above(policy)
+    if at is not None:
         entries.append({"type": facts["compact"], "compact_threshold": at})
-    if policy.trigger is not None and policy.keep is not None:
+        if policy.keep_recent:
+            missing.append("keep_recent: the API decides what a compaction leaves")
+    if clears(policy):
         missing.append("clear: the API clears no results; ToolOutputTrimmer of the Agents SDK trims by user turns")
     config = {"context_management": entries}
     return Export("openai", json.dumps(config, indent=2), config, tuple(missing))
@@ -136,6 +161,9 @@ def openai(policy: Policy) -> Export:
 
 def from_config(config: Mapping[str, Any], base: Policy | None = None) -> Policy:
     """A policy from what a target takes: Anthropic's ``context_management``, or OpenAI's list of the same name.
+
+    A policy has one trigger. Where thinking is cleared beside results, it goes when results do, and not on
+    every request as the API has it.
 
     Parameters
     ----------
@@ -156,10 +184,13 @@ def from_config(config: Mapping[str, Any], base: Policy | None = None) -> Policy
     >>> policy.trigger, policy.keep, policy.floor, policy.edits_at
     (100000, 5, 0, 'server')
     """
-    given = config.get("context_management", config)
+    given = config.get("context_management", config) if isinstance(config, Mapping) else config
     edits = given if isinstance(given, list) else given.get("edits") if isinstance(given, Mapping) else None
     if not isinstance(edits, list) or not all(isinstance(edit, Mapping) for edit in edits):
         raise InputError(f"{_short(config)} holds no list of edits: give a context_management with edits")
+    kinds = [edit.get("type") for edit in edits]
+    if "clear_thinking_20251015" in kinds[1:]:
+        raise InputError("clear_thinking_20251015 is not the first edit: the API asks for it first")
     policy = replace(base or Policy.nothing(), keep=None, pinned=frozenset(), edits_at="server")
     for edit in edits:
         kind = edit.get("type")

@@ -5,122 +5,202 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from labkit.ladder.export_values import Export, beyond, tokens_of
+from labkit.ladder.export_values import Export, beyond, clears, compacts_above, tokens_of
 from labkit.ladder.policy import Policy
-from labkit.ladder.presets import preset
+from labkit.ladder.presets import Knob, knobs, preset, presets
 
 __all__ = ["langchain", "pydantic_ai", "settings"]
 
+# Four characters count as a token where a knob counts the one and the policy the other.
+_CHARACTERS = 4
 
-def langchain(policy: Policy) -> Export:
-    """As middleware of LangChain."""
-    says = {"trigger", "keep", "floor", "floor_is", "pinned", "clear_inputs", "stub_text", "count_prefix", "remembers"}
-    missing = beyond(
-        policy, frozenset(says | {"edits_at", "window", "compact_above", "keep_recent", "pinned_take_keep"})
-    )
-    if policy.floor and policy.floor_is == "minimum":
-        missing.append("floor: clear_at_least is where clearing stops here, and no minimum; it is left at 0")
+
+def _said_of_clearing(policy: Policy) -> list[str]:
+    """What both libraries cannot say of clearing."""
+    missing = []
     if policy.pinned and not policy.pinned_take_keep:
         missing.append("pinned: excluded tools use up places of keep here")
     if policy.stub_if_smaller:
         missing.append("stub_if_smaller: a placeholder replaces short results too")
+    if policy.stub_text is None:
+        missing.append("stub_text: the placeholder is one fixed text and cannot name the call")
     if policy.clear_inputs and "*" not in policy.clear_inputs:
         missing.append("clear_inputs: all inputs or none; all are cleared")
-    if policy.remembers:
-        missing.append("remembers: as shipped the middleware edits a copy for each request and forgets")
-    if policy.edits_at == "server":
-        missing.append("edits_at: this edits at the client, which some models refuse")
-    lines = ["from langchain.agents.middleware import ContextEditingMiddleware", ""]
-    lines[0] = "from langchain.agents.middleware.context_editing import ClearToolUsesEdit, ContextEditingMiddleware"
-    made = []
-    if policy.trigger is not None and policy.keep is not None:
+    if tokens_of(policy) is None:
+        missing.append("clear: the trigger counts tool uses, and a number of tokens has to be chosen: it is left out")
+    return missing
+
+
+def langchain(policy: Policy) -> Export:
+    """As middleware of LangChain."""
+    says = {"trigger", "strict", "floor_is", "clear_inputs", "count_prefix", "remembers", "edits_at", "window"}
+    missing = beyond(policy, frozenset(says | {"compact_above", "keep_recent", "keep_recent_by"}))
+    lines, made = [], ["middleware = []"]
+    if clears(policy):
+        missing += _said_of_clearing(policy)
+        if policy.floor and policy.floor_is == "minimum":
+            missing.append("floor: clear_at_least is where clearing stops here, and no minimum; it is left at 0")
+        if policy.remembers:
+            missing.append("remembers: as shipped the middleware edits a copy for each request and forgets")
+    at = tokens_of(policy)
+    if clears(policy) and at is not None:
+        names = "ClearToolUsesEdit, ContextEditingMiddleware"
+        lines.append(f"from langchain.agents.middleware.context_editing import {names}")
         arguments = {
-            "trigger": tokens_of(policy),
+            "trigger": at if policy.strict else at - 1,
             "keep": policy.keep,
             "clear_at_least": policy.floor if policy.floor_is == "target" else 0,
             "exclude_tools": tuple(sorted(policy.pinned)),
             "clear_tool_inputs": bool(policy.clear_inputs),
             "placeholder": "[cleared]" if policy.stub_text is None else policy.stub_text,
         }
-        made.append(f"edit = ClearToolUsesEdit({', '.join(f'{k}={v!r}' for k, v in arguments.items())})")
+        made = [f"edit = ClearToolUsesEdit({_written(arguments)})"]
         made.append("middleware = [ContextEditingMiddleware(edits=[edit])]")
-    else:
-        made.append("middleware = []")
-    if policy.compact_above is not None and policy.trigger is not None:
-        lines[1:] = ["from langchain.agents.middleware.summarization import SummarizationMiddleware", ""]
-        at = max(policy.compact_above, tokens_of(policy) if policy.trigger_by != "tool_uses" else 0)
-        kind = policy.keep_recent_by
-        made.append(
-            "middleware.append(SummarizationMiddleware(model=model, "
-            f"trigger=('tokens', {at}), keep=({kind!r}, {policy.keep_recent}), trim_tokens_to_summarize=None))"
-        )
-        missing.append("compact_above: it summarizes at the threshold and above, whether or not clearing ran")
-    return Export("langchain", "\n".join([*lines, *made]) + "\n", {}, tuple(missing))
+    above = compacts_above(policy)
+    if above is not None:
+        lines.append("from langchain.agents.middleware.summarization import SummarizationMiddleware")
+        arguments = {
+            # It acts at its threshold, and not only above it.
+            "trigger": ("tokens", above + 1 if policy.strict else above),
+            "keep": (policy.keep_recent_by, max(policy.keep_recent, 1)),
+            "trim_tokens_to_summarize": None,
+        }
+        if policy.keep_recent == 0:
+            missing.append(f"keep_recent: the least is 1 of {policy.keep_recent_by}, so that is written")
+        # What is to write the summaries is the reader's to fill in.
+        made.append(f"middleware.append(SummarizationMiddleware(model=model, {_written(arguments)}))")
+        if clears(policy):
+            missing.append("compact_above: it summarizes past the threshold, whether or not clearing ran")
+        if policy.floor:
+            missing.append("floor: a summary has no least saving here")
+    if policy.count_prefix and (clears(policy) or above is not None):
+        missing.append("count_prefix: only messages are counted, without system prompt and tool schemas")
+    return Export("langchain", _code(lines, made), {}, tuple(_client(policy, missing)))
 
 
 def pydantic_ai(policy: Policy) -> Export:
     """As capabilities of pydantic-ai-harness."""
-    says = {"trigger", "keep", "floor", "floor_is", "pinned", "clear_inputs", "stub_text", "pinned_take_keep", "evict"}
-    missing = beyond(policy, frozenset(says | {"edits_at", "window", "compact_above", "keep_recent"}))
-    if policy.floor_is == "target" and policy.floor:
-        missing.append("floor_is: min_clear_tokens is a minimum here, and no place to stop")
-    if policy.pinned and not policy.pinned_take_keep:
-        missing.append("pinned: excluded tools use up places of keep here")
-    if policy.stub_if_smaller:
-        missing.append("stub_if_smaller: a placeholder replaces short results too")
-    if policy.clear_inputs and "*" not in policy.clear_inputs:
-        missing.append("clear_inputs: all inputs or none; all are cleared")
-    if policy.evict - {"same_call"}:
-        missing.append("evict: only a later read of the same file supersedes a read; edits do not")
-    if policy.edits_at == "server":
-        missing.append("edits_at: this edits at the client, which some models refuse")
-    names = []
-    made = []
-    if policy.evict:
+    says = {"trigger", "strict", "floor_is", "clear_inputs", "evict", "edits_at", "window", "compact_above"}
+    missing = beyond(policy, frozenset(says | {"keep_recent", "keep_recent_by"}))
+    names, lines, made = [], [], []
+    if "same_call" in policy.evict:
         names.append("DeduplicateFileReads")
-        made.append("    DeduplicateFileReads(file_key=lambda call: call.args_as_dict().get('path')),")
-    if policy.trigger is not None and policy.keep is not None:
+        pinned = f" if call.tool_name not in {sorted(policy.pinned)!r} else None" if policy.pinned else ""
+        key = f"call.tool_name + ' ' + json.dumps(call.args_as_dict(), sort_keys=True){pinned}"
+        lines.append("import json\n")
+        text = "" if policy.stub_text is None else f", placeholder={policy.stub_text!r}"
+        made.append(f"    DeduplicateFileReads(file_key=lambda call: {key}{text}),")
+        if policy.floor:
+            missing.append("floor: superseded results go one by one here")
+    for rule in sorted(policy.evict - {"same_call"}):
+        missing.append(f"evict: {rule} has no counterpart; only the same call made again supersedes a result")
+    at = tokens_of(policy)
+    if clears(policy):
+        missing += _said_of_clearing(policy)
+        if policy.floor_is == "target" and policy.floor:
+            missing.append("floor_is: min_clear_tokens is a minimum here, and no place to stop")
+    if clears(policy) and at is not None:
         names.append("ClearToolResults")
-        arguments: dict[str, Any] = {"max_tokens": tokens_of(policy), "keep_pairs": policy.keep}
+        arguments: dict[str, Any] = {"max_tokens": max(at if policy.strict else at - 1, 1), "keep_pairs": policy.keep}
         if policy.floor:
             arguments["min_clear_tokens"] = policy.floor
         if policy.pinned:
-            arguments["exclude_tools"] = frozenset(policy.pinned)
+            arguments["exclude_tools"] = sorted(policy.pinned)
         if policy.clear_inputs:
             arguments["clear_tool_inputs"] = True
         if policy.stub_text is not None:
             arguments["placeholder"] = policy.stub_text
-        made.append(f"    ClearToolResults({', '.join(f'{k}={v!r}' for k, v in arguments.items())}),")
-    if policy.compact_above is not None and policy.trigger is not None:
+        made.append(f"    ClearToolResults({_written(arguments)}),")
+    above = compacts_above(policy)
+    if above is not None:
         names.append("SummarizingCompaction")
-        at = max(policy.compact_above, tokens_of(policy) if policy.trigger_by != "tool_uses" else 0)
-        made.append(f"    SummarizingCompaction(max_tokens={at}, keep_messages={policy.keep_recent}),")
-        missing.append("compact_above: it summarizes above the threshold, whether or not clearing ran")
-    imports = f"from pydantic_ai_harness.compaction import {', '.join(sorted(names))}\n\n" if names else ""
-    return Export("pydantic-ai", imports + "\n".join(["capabilities = [", *made, "]"]) + "\n", {}, tuple(missing))
+        kept = "keep_tokens" if policy.keep_recent_by == "tokens" else "keep_messages"
+        arguments = {"max_tokens": max(above if policy.strict else above - 1, 1), kept: policy.keep_recent}
+        arguments["preserve_first_user_message"] = policy.keep_first > 0
+        made.append(f"    SummarizingCompaction({_written(arguments)}),")
+        if clears(policy):
+            missing.append("compact_above: it summarizes past the threshold, whether or not clearing ran")
+        if policy.floor:
+            missing.append("floor: a summary has no least saving here")
+        if policy.keep_recent == 0:
+            missing.append("keep_recent: the newest message always stays")
+    if names:
+        lines.append(f"from pydantic_ai_harness.compaction import {', '.join(sorted(names))}")
+    return Export("pydantic-ai", _code(lines, ["capabilities = [", *made, "]"]), {}, tuple(_client(policy, missing)))
+
+
+def _client(policy: Policy, missing: list[str]) -> list[str]:
+    """Add that the edits are the client's, where the policy wants them made by the server."""
+    if policy.edits_at == "server" and policy.trigger is not None:
+        missing.append("edits_at: this edits at the client, which some models refuse")
+    return missing
+
+
+def _written(arguments: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name}=frozenset({value!r})" if isinstance(value, list) else f"{name}={value!r}"
+        for name, value in arguments.items()
+    )
+
+
+def _code(lines: list[str], made: list[str]) -> str:
+    return "\n".join([*lines, "", *made] if lines else made) + "\n"
 
 
 def settings(policy: Policy, name: str) -> Export:
-    """The knobs of a preset's harness, set as the policy asks."""
-    known = preset(name)
-    lines, said = [], {"window"}
-    for knob in known.knobs:
-        if not knob.field:
+    """The knobs of a harness, by its name or that of one of its presets, set as the policy asks."""
+    known = preset(name).knobs if name in presets(unverified=True) else knobs(name)
+    harness = preset(name).harness if name in presets(unverified=True) else name
+    lines, said, missing = [], {"window", "trigger", "edits_at", "stub_text"}, []
+    for knob in known:
+        if knob.field:
+            said |= {knob.field, "cap"} if knob.field == "cap_of" else {knob.field}
+        shown, note = _shown(policy, knob)
+        if shown is None:
             continue
-        said.add(knob.field)
-        value = getattr(policy, knob.field)
-        if knob.field == "cap_of":
-            value = policy.cap
-            said.add("cap")
-        if value is None or value in (frozenset(), ()):
-            continue
-        shown = sorted(value) if isinstance(value, frozenset) else value
-        note = ""
         for bound, word in ((knob.low, "least"), (knob.high, "most")):
-            if bound is not None and isinstance(value, int) and (value < bound if word == "least" else value > bound):
-                shown, note = bound, f"; the {word} is {bound:,}, the policy asks for {value:,}"
+            if bound is not None and isinstance(shown, int) and (shown < bound if word == "least" else shown > bound):
+                missing.append(f"{knob.field}: the {word} of {knob.name} is {bound:,}, so that is written")
+                shown = bound
         lines.append(f"{knob.name} = {json.dumps(shown)}    # {knob.unit}; {knob.where}{note}")
-    missing = beyond(policy, frozenset(said | {"trigger", "edits_at", "stub_text", "count_prefix"}))
-    if not known.knobs:
-        missing.append(f"{known.harness} lets its user set nothing that labkit knows")
+    if clears(policy) and "keep" not in said:
+        said |= {"keep_by", "batch", "clear_inputs", "floor_is"}
+        if not _clears_so(policy, harness):
+            missing.append("clear: the user cannot set what is cleared, and when")
+    if compacts_above(policy) is not None and policy.keep_recent and "keep_recent" not in said:
+        missing.append("keep_recent: the user cannot set what a summary leaves")
+    if policy.cap_of and "cap_of" in said:
+        tools = {tool for tool, _ in policy.cap_of} - {knob.tool for knob in known}
+        missing += [f"cap_of: no setting for {tool} alone" for tool in sorted(tools)]
+    missing = beyond(policy, frozenset(said)) + missing
+    if not known:
+        missing.append(f"{harness} lets its user set nothing that labkit knows")
     return Export(name, "\n".join(lines) + "\n" if lines else "", {}, tuple(missing))
+
+
+def _clears_so(policy: Policy, harness: str) -> bool:
+    """Whether the harness clears like that by itself."""
+    asked = (policy.trigger, policy.trigger_by, policy.keep, policy.keep_by, policy.floor)
+    own = (p.policy for p in map(preset, presets(unverified=True)) if p.harness == harness)
+    return asked in [(p.trigger, p.trigger_by, p.keep, p.keep_by, p.floor) for p in own]
+
+
+def _shown(policy: Policy, knob: Knob) -> tuple[Any, str]:
+    """A knob's value and a note on it; ``None`` where the policy asks nothing of it."""
+    if not knob.field:
+        return None, ""
+    if knob.field == "cap_of":
+        return _cap(policy, knob)
+    value = compacts_above(policy) if knob.field == "compact_above" else getattr(policy, knob.field)
+    if knob.field != "lifetime" and ((policy.trigger is None and knob.field != "evict") or value in (frozenset(), ())):
+        return None, ""
+    return (sorted(value) if isinstance(value, frozenset) else value), ""
+
+
+def _cap(policy: Policy, knob: Knob) -> tuple[int | None, str]:
+    cap = policy.cap_for(knob.tool)
+    counts = "characters" if knob.unit == "characters" else "tokens"
+    if cap is None or counts == policy.cap_by:
+        return cap, ""
+    other = cap * _CHARACTERS if counts == "characters" else -(-cap // _CHARACTERS)
+    return other, f"; {cap:,} {policy.cap_by} at {_CHARACTERS} characters a token"

@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.ladder.policy import Policy
 
-__all__ = ["Export", "beyond", "tokens_of"]
+__all__ = ["Export", "beyond", "clears", "compacts_above", "tokens_of"]
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,23 @@ class Export:
     headers: tuple[str, ...] = ()
 
 
-def tokens_of(policy: Policy) -> int:
-    """The trigger in tokens."""
-    assert policy.trigger is not None
-    return int(policy.trigger * (policy.window or 0)) if policy.trigger_by == "fraction" else int(policy.trigger)
+def clears(policy: Policy) -> bool:
+    """Whether results are ever cleared."""
+    return policy.trigger is not None and policy.keep is not None
+
+
+def tokens_of(policy: Policy) -> int | None:
+    """The trigger in tokens; ``None`` where there is none, or where it counts tool uses."""
+    if policy.trigger is None or policy.trigger_by == "tool_uses":
+        return None
+    return round(policy.trigger * (policy.window or 0)) if policy.trigger_by == "fraction" else int(policy.trigger)
+
+
+def compacts_above(policy: Policy) -> int | None:
+    """The size in tokens past which a summary is made; ``None`` for never."""
+    if policy.compact_above is None or policy.trigger is None:
+        return None
+    return max(policy.compact_above, tokens_of(policy) or 0)
 
 
 _WORDS = {
@@ -59,8 +72,10 @@ _WORDS = {
     "floor_is": "the floor is a minimum here",
     "strict": "the target acts above its trigger, not at it",
     "count_prefix": "the target counts the whole prompt",
-    "trigger_by": "the target counts tokens",
+    "trigger_by": "the target counts tokens, and no tool uses",
 }
+# What clearing says for itself, where a target clears.
+_OF_CLEAR = frozenset({"keep", "floor", "pinned", "stub_if_smaller", "stub_text", "pinned_take_keep"})
 # These only matter beside others, or say nothing to a target.
 _SILENT = frozenset({"window", "cap_by", "cap_preview", "cap_tail", "offload", "stub_chars", "bound_thinking"})
 
@@ -68,12 +83,21 @@ _SILENT = frozenset({"window", "cap_by", "cap_preview", "cap_tail", "offload", "
 def beyond(policy: Policy, says: frozenset[str]) -> list[str]:
     """What a policy asks for beyond what a target can say, against a policy that asks for nothing."""
     nothing = Policy.nothing()
+    quiet = set(_SILENT | _OF_CLEAR)
+    if tokens_of(policy) is not None or policy.trigger is None:
+        quiet.add("trigger_by")  # a share of the window is written in tokens
+    if policy.trigger is None:
+        quiet |= {"strict", "count_prefix"}
+    if not clears(policy):
+        quiet |= {"keep_by", "batch", "clear_inputs", "floor_is"}
+    if policy.trigger is None or policy.keep_thinking is None:
+        quiet.add("keep_thinking")
+    if compacts_above(policy) is None:
+        quiet |= {"compact_above", "keep_first", "keep_recent", "keep_recent_by"}
     found = []
     for field in fields(Policy):
         name = field.name
-        if name in says or name in _SILENT or getattr(policy, name) == getattr(nothing, name):
+        if name in says or name in quiet or getattr(policy, name) == getattr(nothing, name):
             continue
-        if name in ("floor", "keep", "keep_recent", "pinned", "stub_if_smaller", "stub_text", "pinned_take_keep"):
-            continue  # they belong to rungs, which are said above
         found.append(f"{name}: {_WORDS.get(name, 'the target has nothing for it')}")
     return found

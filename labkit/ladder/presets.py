@@ -13,7 +13,7 @@ from labkit.errors import InputError, closest
 from labkit.files import load_data
 from labkit.ladder.policy import Policy
 
-__all__ = ["Knob", "Preset", "load_policy", "preset", "presets"]
+__all__ = ["Knob", "Preset", "knobs", "load_policy", "preset", "presets"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class Knob:
         Where it is set.
     field : str
         The field of :class:`labkit.Policy` it stands for; empty if none does.
+    tool : str
+        Where it caps the results of one tool: the tool, or how the names of such tools begin.
+    source : str
+        Where it comes from, and when that was seen; empty where the preset's own source says it.
+    unconfirmed : str
+        What is not certain about it; empty if nothing.
     """
 
     name: str
@@ -40,6 +46,9 @@ class Knob:
     high: int | None
     where: str
     field: str = ""
+    tool: str = ""
+    source: str = ""
+    unconfirmed: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class Preset:
     unverified : bool
         Compared with nothing: for looking at, not for ranking.
     knobs : tuple of Knob
+        Its own, or those of its harness.
     note : str
         Where the fields say less, or more, than the harness does.
     """
@@ -113,6 +123,33 @@ def preset(name: str) -> Preset:
     return known[name]
 
 
+def knobs(harness: str) -> tuple[Knob, ...]:
+    """What a harness lets its user set about context and cache, whatever the preset.
+
+    Parameters
+    ----------
+    harness : str
+        By the name that ``labkit audit`` prints.
+
+    Returns
+    -------
+    tuple of Knob
+        Empty where nothing is known: then a change needs another harness.
+
+    Examples
+    --------
+    >>> [knob.name for knob in knobs("Codex CLI")], knobs("unheard of")
+    (['model_auto_compact_token_limit'], ())
+    """
+    return tuple(map(_knob, load_data("presets.json")["harnesses"].get(harness, ())))
+
+
+def _knob(values: Mapping[str, Any]) -> Knob:
+    known = load_data("presets.json")["sources"].get(values.get("source", ""))
+    source = f"{known['title']}, {known['url']}, seen {known['seen']}" if known else ""
+    return Knob(**{**values, "source": source})
+
+
 @lru_cache(maxsize=1)
 def _all() -> dict[str, Preset]:
     return {
@@ -125,7 +162,7 @@ def _all() -> dict[str, Preset]:
             p["source"],
             p.get("oracle", ""),
             p.get("unverified", False),
-            tuple(Knob(**knob) for knob in p.get("knobs", ())),
+            tuple(map(_knob, p["knobs"])) if "knobs" in p else knobs(p.get("harness", "")),
             p["note"],
         )
         for name, p in load_data("presets.json")["presets"].items()

@@ -6,13 +6,23 @@ import textwrap
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from labkit.replay.advice import Advice
+from labkit.ladder.export import Export
+from labkit.replay.advice import Advice, Offer
 from labkit.replay.audit import Audit
 from labkit.replay.sessions import Compared, Listed
 from labkit.replay.whatif import BAR, WhatIf
 from labkit.show.style import DRAWN, STYLES, about, count, plain, share
 
-__all__ = ["CAUSE_LABELS", "advice_lines", "comparison_lines", "dollars", "first_screen", "list_lines", "whatif_lines"]
+__all__ = [
+    "CAUSE_LABELS",
+    "advice_lines",
+    "comparison_lines",
+    "dollars",
+    "first_screen",
+    "list_lines",
+    "offer_lines",
+    "whatif_lines",
+]
 
 WIDTH = 79
 MOST_LINES = 24
@@ -142,8 +152,38 @@ def advice_lines(audit: Audit, advice: Advice) -> list[str]:
     )
 
 
-def whatif_lines(answer: WhatIf) -> list[str]:
-    """A what-if in words."""
+def offer_lines(made: Sequence[Offer], harness: str) -> list[str]:
+    """What-ifs in rows: those that the session's harness can set, and those that need another one.
+
+    Parameters
+    ----------
+    made : sequence of Offer
+    harness : str
+    """
+    lines = [f"{'against what was recorded: saving (low, middle, high)':<54} {'unread':>6} {'used later':>11}"]
+    for here, head in ((True, f"{harness} can set"), (False, "needs another harness")):
+        part = [offer for offer in made if bool(offer.where) == here]
+        if not part:
+            lines.append(_fit(f"{head}: {'nothing that labkit knows' if here else 'not looked at'}"))
+            continue
+        lines.append(_fit(f"{head}:"))
+        for offer in part:
+            lines += _offer(offer)
+    return lines
+
+
+def _offer(offer: Offer) -> list[str]:
+    answer = offer.answer
+    words = _fit(f"  {offer.change}{': ' + offer.where.partition(',')[0] if offer.where else ''}")
+    if answer.refused:
+        return [words, *_wrap(f"    refused: {answer.refused}", 3)]
+    saving = " ".join(f"{dollars(v):>11}" for v in answer.against_recorded)
+    used = f"{answer.uses_low:,} to {answer.uses_high:,}"
+    return [words, f"    {saving:<50} {answer.unread:>6,} {used:>11}"]
+
+
+def whatif_lines(answer: WhatIf, settable: Export | None = None) -> list[str]:
+    """A what-if in words, and how the session's harness is set to it, where that is given."""
     if answer.refused:
         return _wrap(f"no what-if: {answer.refused}", 4)
     low, middle, high = answer.saving
@@ -161,6 +201,9 @@ def whatif_lines(answer: WhatIf) -> list[str]:
     error = "" if answer.growth_error is None else f", sizes off by {answer.growth_error:.1%} on the second half"
     lines += _wrap(f"as-run score {score} (at least {BAR:.0%} is needed){error}", 2)
     lines += [line for warning in answer.warnings for line in _wrap(f"note: {plain(warning, 300)}", 4)]
+    if settable is not None:
+        lines += [line for row in settable.text.splitlines() for line in _wrap(f"set: {row}", 3)]
+        lines += [line for said in settable.missing for line in _wrap(f"needs another harness: {said}", 3)]
     return lines + _wrap(
         "The same actions are replayed: what the model would have done with another context is not known.", 2
     )
