@@ -53,7 +53,7 @@ def draw_lanes(both: Lanes) -> Spec:
             }
         )
     n, end = len(both.compact.facts), -1
-    axis = {"range": [0, top + 0.5], "showgrid": False}
+    shared = {"range": [0, top + 0.5], "showgrid": False}
     heading = f"After {count(n, 'request')}: {both.compact.facts[end]} facts in sight with compact, "
     return spec(
         f"{heading}{both.hand_off.facts[end]} with hand off",
@@ -61,8 +61,8 @@ def draw_lanes(both: Lanes) -> Spec:
         bargap=0,
         barmode="stack",
         xaxis={"title": {"text": "request"}, "range": [0.5, n + 0.5], "anchor": "y"},
-        yaxis={**axis, "domain": [0, 0.44], "title": {"text": "hand off"}},
-        yaxis2={**axis, "domain": [0.56, 1], "title": {"text": "compact"}, "anchor": "x"},
+        yaxis={**shared, "domain": [0, 0.44], "title": {"text": "hand off"}},
+        yaxis2={**shared, "domain": [0.56, 1], "title": {"text": "compact"}, "anchor": "x"},
     )
 
 
@@ -153,7 +153,11 @@ def handoff(trace: Trace) -> Setup:
             ("compact, before", f"{both.compact.facts[after - 1]}", f"of {both.compact.said[after - 1]} facts said"),
             ("hand off, before", f"{both.hand_off.facts[after - 1]}", f"of {both.compact.said[after - 1]} facts said"),
             ("compact, after", f"{both.compact.facts[after]}", "its summary is gone"),
-            ("hand off, after", f"{both.hand_off.facts[after]}", f"written at request {both.written or 'none'}"),
+            (
+                "hand off, after",
+                f"{both.hand_off.facts[after]}",
+                f"written at request {both.written}" if both.record else "nothing was written",
+            ),
         )
         return View(draw_lanes(both), numbers, describe_lanes(both).replace("\n", " "))
 
