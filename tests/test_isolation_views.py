@@ -28,7 +28,8 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_the_figure_shows_the_formula() -> None:
     shown = draw_isolation(WORK, CARD)
-    fresh, fork, zero, equal = shown["data"]
+    fresh, fork, zero, equal, halves = shown["data"]
+    assert halves["text"][1] == "the child is cheaper" and halves["y"][1] < 0
     for line, how in ((fresh, "fresh"), (fork, "fork")):
         assert line["y"] == [difference(replace(WORK, parent=x), CARD, how) for x in line["x"]]
     assert set(zero["y"]) == {0}

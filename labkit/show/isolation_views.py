@@ -80,6 +80,19 @@ def draw_isolation(work: Work, prices: Prices) -> Spec:
             "hoverinfo": "skip",
         }
     )
+    traces.append(
+        {
+            "type": "scatter",
+            "x": [0.99 * _LARGEST] * 2,
+            "y": [0.88 * reach, -0.88 * reach],
+            "text": ["the child is dearer", "the child is cheaper"],
+            "mode": "text",
+            "textposition": "middle left",
+            "textfont": {"color": INK},
+            "showlegend": False,
+            "hoverinfo": "skip",
+        }
+    )
     return spec(
         _title(found),
         traces,
@@ -89,7 +102,7 @@ def draw_isolation(work: Work, prices: Prices) -> Spec:
             "tickformat": ",",
         },
         yaxis={
-            "title": {"text": "child less inline, $ (below 0: child is cheaper)"},
+            "title": {"text": "child less inline, $"},
             "range": [-reach, reach],
             "tickformat": ".2f",
         },
