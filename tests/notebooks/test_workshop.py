@@ -42,3 +42,14 @@ def test_the_answers_are_right() -> None:
     assert Usage(uncached=4_000, cache_read=1_100_000, cache_write_5m=90_000).total_input == 1_194_000
     assert 2_000 * 55 > 10_000 * 10
     assert round(requests_to_repay(20_000, 20_000, lk.Prices.from_multipliers(read=1 / 40)), 6) == 49
+
+
+def test_the_readme_adds_up_its_routes() -> None:
+    readme = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    rows = {name: int(m) for name, m in re.findall(r"(?m)^\| `(\d\d_\w+)` \| (\d+) \|", readme)}
+    assert rows == {path.stem: promised(path.stem) for path in FOLDER.glob("*.ipynb")}
+    learner = re.search(r"\*\*a learner\*\*.*\((\d+) minutes\)", readme)
+    practitioner = re.search(r"\*\*a practitioner\*\*: 00, 08, 03, 09 \((\d+) minutes\)", readme)
+    assert learner and int(learner.group(1)) == sum(rows.values())
+    short = sum(m for name, m in rows.items() if name[:2] in ("00", "03", "08", "09"))
+    assert practitioner and int(practitioner.group(1)) == short
