@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
 
-from conformance import cases, ours
+from conformance import cases, ours, peers
 
 KEPT = json.loads((Path(__file__).parent / "data" / "conformance" / "answers.json").read_text(encoding="utf-8"))
 RULES = tuple(KEPT["answers"])
@@ -35,8 +36,6 @@ def test_as_the_peer_answered(rule: str) -> None:
 @live
 @pytest.mark.parametrize("rule", RULES)
 def test_as_the_peer_answers(rule: str) -> None:
-    from conformance import peers
-
     warnings.simplefilter("ignore")
     ask, answer = getattr(peers, rule), getattr(ours, rule)
     wrong = [seed for seed in range(1_000, 1_000 + CASES) if ask(cases.make(seed)) != answer(cases.make(seed))]
@@ -44,9 +43,25 @@ def test_as_the_peer_answers(rule: str) -> None:
 
 
 @live
-def test_the_kept_answers_are_still_theirs() -> None:
-    from conformance import peers
+@pytest.mark.parametrize("rule", RULES)
+def test_as_the_peer_answers_to_what_is_drawn(rule: str) -> None:
+    warnings.simplefilter("ignore")
 
+    @settings(max_examples=200, deadline=None)
+    @given(cases.drawn())
+    def agree(case: cases.Case) -> None:
+        assert getattr(ours, rule)(case) == getattr(peers, rule)(case)
+
+    agree()
+
+
+@given(cases.drawn())
+def test_swe_agents_rule_as_it_is_described(case: cases.Case) -> None:
+    assert ours.swe_agent(case) == peers.swe_agent(case)  # needs no peer: it is written down here
+
+
+@live
+def test_the_kept_answers_are_still_theirs() -> None:
     warnings.simplefilter("ignore")
     for rule in RULES:
         assert [getattr(peers, rule)(cases.make(seed)) for seed in range(20)] == KEPT["answers"][rule][:20]
@@ -94,8 +109,6 @@ def test_a_trimmer_by_user_turns_does_nothing_in_a_run_with_one() -> None:
 
 @live
 def test_langchain_replaces_history_without_calling_its_summarizer() -> None:
-    from conformance import peers
-
     calls, stands = peers.langchain_summary_never_called(12)
     assert calls == 0
     assert "too long to summarize" in stands
@@ -103,8 +116,6 @@ def test_langchain_replaces_history_without_calling_its_summarizer() -> None:
 
 @live
 def test_the_named_differences_are_the_peers_own() -> None:
-    from conformance import peers
-
     warnings.simplefilter("ignore")
     excluded, high = ten(exclude=["notes_read"]), ten(exclude=[], minimum=50_000)
     for rule in ("langchain_clear", "pydantic_clear", "inspect_edit"):

@@ -6,13 +6,14 @@ import json
 import os
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from conformance import cases, ours
+from conformance import cases, exported, ours
 from labkit.errors import InputError
 from labkit.ladder.export import TARGETS, export, from_config
 from labkit.ladder.policy import SUPERSEDED, Policy
@@ -273,46 +274,27 @@ def test_edits_out_of_order_and_lists_are_understood() -> None:
 # -- the code runs against the installed peers, and clears what the replay clears --------------------
 
 
+KEPT = json.loads((Path(__file__).parent / "data" / "conformance" / "exported.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("target", exported.TARGETS)
+def test_the_code_cleared_what_we_clear(target: str) -> None:
+    """The code is the very one that the peers ran, and took what the ladder takes."""
+    for seed, (code, taken) in enumerate(KEPT[target]):
+        case = cases.make(seed)
+        assert exported.text(case, target) == code
+        assert ours.cleared(case, exported.policy(case, target)) == taken
+    assert sum(bool(taken) for _, taken in KEPT[target]) >= 20
+
+
 @LIVE
-def test_the_code_clears_what_we_clear() -> None:
-    for seed in range(0, 400, 2):
-        _the_code_clears_what_we_clear(seed)
-
-
-def _the_code_clears_what_we_clear(seed: int) -> None:
-    from conformance import peers
-
+@pytest.mark.parametrize("target", exported.TARGETS)
+def test_the_code_clears_what_we_clear(target: str) -> None:
     warnings.simplefilter("ignore")
-    case = cases.make(seed)
-    s = case.settings
-    policy = replace(
-        ours.ALONE,
-        trigger=s["trigger"],
-        keep=s["keep"],
-        pinned=frozenset(s["exclude"]),
-        pinned_take_keep=True,
-        remembers=False,
-        count_prefix=False,
-        stub_text="[cleared]",
-        floor=0,
-    )
-    ours_langchain = ours.cleared(case, policy)
-    made = export(policy, "langchain")
-    assert made.missing == ()
-    space: dict = {}
-    exec(made.text, space)
-    messages = peers._langchain_messages(case)
-    space["edit"].apply(messages, count_tokens=peers._langchain_count)
-    results = [m for m in messages if m.type == "tool"]
-    theirs = [i for i, m in enumerate(results) if m.response_metadata.get("context_editing", {}).get("cleared")]
-    assert theirs == ours_langchain
-
-    made = export(replace(policy, count_prefix=True, remembers=True, trigger=1), "pydantic-ai")
-    assert made.missing == ()
-    exec(made.text, space)
-    (rung,) = space["capabilities"]
-    out = peers.run(rung.compact(peers._pydantic_messages(case), None))
-    assert peers._pydantic_taken(out, "[cleared]") == ours.cleared(case, replace(policy, trigger=1))
+    for seed in range(1_000, 2_000):
+        case = cases.make(seed)
+        taken = exported.run(case, target, exported.text(case, target))
+        assert taken == ours.cleared(case, exported.policy(case, target)), seed
 
 
 @LIVE

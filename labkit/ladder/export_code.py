@@ -46,7 +46,7 @@ def langchain(policy: Policy) -> Export:
     if clears(policy) and at is not None:
         names = "ClearToolUsesEdit, ContextEditingMiddleware"
         lines.append(f"from langchain.agents.middleware.context_editing import {names}")
-        arguments = {
+        arguments: dict[str, Any] = {
             "trigger": at if policy.strict else at - 1,
             "keep": policy.keep,
             "clear_at_least": policy.floor if policy.floor_is == "target" else 0,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+
+from hypothesis import strategies as st
 
 TOOLS = ("read_file", "run_tests", "notes_read")
 
@@ -62,3 +65,36 @@ def make(seed: int) -> Case:
         "recent_turns": rng.randint(1, 3),
     }
     return Case(seed, tuple(messages), settings)
+
+
+def drawn() -> st.SearchStrategy[Case]:
+    """Cases that shrink to a small one where an answer differs."""
+    call = st.tuples(st.sampled_from(TOOLS), st.sampled_from("ab"), st.sampled_from([0, 12, 60, 300, 501, 900]))
+    message = st.just("One thing more.") | st.lists(call, min_size=1, max_size=3)
+    settings = st.fixed_dictionaries(
+        {
+            "trigger": st.sampled_from([1, 100, 400, 1_000, 2_500]),
+            "keep": st.integers(0, 5),
+            "minimum": st.sampled_from([0, 50, 400, 1_500]),
+            "exclude": st.sampled_from([[], ["notes_read"], ["run_tests", "notes_read"]]),
+            "inputs": st.booleans(),
+            "keep_messages": st.integers(1, 12),
+            "keep_tokens": st.sampled_from([30, 200, 700, 1_500]),
+            "polling": st.integers(1, 4),
+            "recent_turns": st.integers(1, 3),
+        }
+    )
+    return st.builds(_drawn, st.lists(message, max_size=12), settings)
+
+
+def _drawn(given: list[Any], settings: dict[str, Any]) -> Case:
+    # The last message is a result: a harness edits before it sends one.
+    given = [*given, [("run_tests", "a", 40)]]
+    serial = itertools.count()
+    messages = [
+        m
+        if isinstance(m, str)
+        else tuple(Call(tool, f"{path}.py", f"c{next(serial)}", chars) for tool, path, chars in m)
+        for m in given
+    ]
+    return Case(-1, ("The task.", *messages), settings)

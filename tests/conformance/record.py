@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from conformance import cases, peers
+from conformance import cases, exported, peers
 
 KEPT = Path(__file__).resolve().parents[1] / "data" / "conformance" / "answers.json"
 CASES = 150
+CODES = 60
 PACKAGES = ("langchain", "pydantic-ai-harness", "inspect_ai", "agent-framework-core", "openai-agents")
 
 
@@ -28,6 +30,18 @@ def main() -> None:
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text("{\n" + "\n".join(lines) + "\n}}\n", encoding="utf-8")
     print(f"wrote {KEPT.name}: {len(answers)} rules, {CASES} cases each")
+    ran = [f'"{target}": [\n' + ",\n".join(map(_ran(target), range(CODES))) + "\n]" for target in exported.TARGETS]
+    (KEPT.parent / "exported.json").write_text("{\n" + ",\n".join(ran) + "\n}\n", encoding="utf-8")
+    print(f"wrote exported.json: {len(ran)} targets, {CODES} cases each")
+
+
+def _ran(target: str) -> Callable[[int], str]:
+    def ran(seed: int) -> str:
+        case = cases.make(seed)
+        code = exported.text(case, target)
+        return json.dumps([code, exported.run(case, target, code)], separators=(",", ":"))
+
+    return ran
 
 
 if __name__ == "__main__":
