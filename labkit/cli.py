@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import sys
@@ -83,7 +84,10 @@ def audit_command(
     if path is None:
         path = str(newest_session())
         print(f"newest session: {path}", file=sys.stderr)
-    result = audit(load(path))
+    trace = _load(path)
+    if not trace.requests and not trace.children:
+        raise InputError(f"{path} holds no request to a model: there is nothing to audit; give another session")
+    result = audit(trace)
     if html is not None:
         atomic_write(Path(html).expanduser(), page.page(result, advise(result)))
         print(f"wrote {html}", file=sys.stderr)
@@ -115,7 +119,7 @@ def compare_command(
     """Set two sessions side by side, request for request."""
     from labkit.show import session_report
 
-    both = Compared(audit(load(before)), audit(load(after)))
+    both = Compared(audit(_load(before)), audit(_load(after)))
     if as_json:
         _print_json(both.to_json())
     else:
@@ -137,7 +141,7 @@ def whatif_command(
 
     if lifetime not in (None, "5m", "1h"):
         raise InputError(f"--lifetime is {lifetime!r}: give 5m or 1h")
-    trace = load(path)
+    trace = _load(path)
     if policy is None and lifetime is None:
         result = audit(trace)
         made = offers(result)
@@ -228,6 +232,16 @@ REHEARSED = tuple(map(_rehearsed, ("article", "default")))
 """Replays that a redacted run must give like its original, but for what is found in the words themselves."""
 
 
+@app.command("formats")
+def formats_command() -> None:
+    """List the kinds of sessions that are read, each recognised by its content."""
+    from labkit.record.load import formats
+
+    for module in formats():
+        about = (module.__doc__ or "").strip().splitlines()[0].replace("``", "")
+        print(f"{module.NAME}: {about}")
+
+
 @app.command("doctor")
 def doctor_command(
     paste: Annotated[bool, typer.Option("--paste", help="Print one line to send to a facilitator.")] = False,
@@ -242,6 +256,17 @@ def doctor_command(
     _print(report.doctor_report(found))
     if not all(check.ok for check in found):
         raise typer.Exit(1)
+
+
+def _load(path: str) -> Trace:
+    """Load a session; one that takes seconds shows how far it is, where a person looks on."""
+    if not sys.stderr.isatty():
+        return load(path)
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        return load(path, lambda done, size: bar.update(task, completed=done, total=size))
 
 
 def _print(renderable: Any) -> None:
@@ -289,6 +314,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         file = error.filename or "a file"
+        if error.errno == errno.ENOSPC:
+            return _complain(f"{file} cannot be written, the disk is full: free some space, or give another place")
         return _complain(f"{file} cannot be used ({error.strerror}): check the path and its permissions")
     except Exception as error:
         # Typer's own complaints about arguments; which class they have depends on its version.

@@ -85,8 +85,17 @@ def atomic_write(path: str | Path, text: str) -> None:
         File to replace; its folder is made when missing.
     text : str
         New content, written as UTF-8; a lone surrogate becomes ``?``.
+
+    Raises
+    ------
+    InputError
+        If the path is a folder.
+    OSError
+        If the disk refuses it; its ``filename`` is the path.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: give the name of a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -97,7 +106,9 @@ def atomic_write(path: str | Path, text: str) -> None:
         # mkstemp makes a private file; a replaced one keeps its mode, a new one gets the usual mode.
         os.chmod(temporary, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say which file it was
+            error.filename = str(path)
         Path(temporary).unlink(missing_ok=True)
         raise
 

@@ -10,6 +10,7 @@ import pytest
 
 from labkit.errors import InputError
 from labkit.files import data_path
+from labkit.record.formats.jsonl import read_lines
 from labkit.record.formats.labkit_jsonl import save
 from labkit.record.load import load
 from labkit.record.trace import Block, Request, Trace
@@ -107,3 +108,58 @@ def test_a_pattern_or_a_folder_with_one_session_of_any_name(tmp_path: Path) -> N
     shutil.copy(data_path("traces", "support-40.jsonl"), tmp_path / "two.log")
     with pytest.raises(InputError, match="holds 2 sessions"):
         load(f"{tmp_path}/*.log")
+
+
+def test_an_empty_path() -> None:
+    assert refusal("") == "the path is empty: give a session file"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named_with_the_way_out(encoding: str, tmp_path: Path) -> None:
+    text = session(tmp_path / "a.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "b.jsonl").write_bytes(text.encode(encoding))
+    assert "is in UTF-16: save it as UTF-8, for example with 'iconv" in refusal(tmp_path / "b.jsonl")
+
+
+def test_a_hole_of_nul_bytes_is_not_utf_16(tmp_path: Path) -> None:
+    path = session(tmp_path / "a.jsonl")
+    path.write_bytes(b"\0" * 4_096 + b"\n" + path.read_bytes())
+    assert len(load(path).requests) == 1
+
+
+def test_progress_is_told_and_can_end_the_reading(tmp_path: Path) -> None:
+    lines = [user("go")]
+    for i in range(30):
+        lines += [assistant(f"m{i}", text("y" * 300_000), usage(1, 2, 3, 4)), user(f"more {i}")]
+    path = write(tmp_path / "a.jsonl", *lines)
+    size = path.stat().st_size
+    told: list[tuple[int, int]] = []
+    assert len(load(path, progress=lambda done, of: told.append((done, of))).requests) == 30
+    assert len(told) == size // 4_100_000
+    assert all(of == size for _, of in told) and [d for d, _ in told] == sorted(d for d, _ in told)
+
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(path, progress=stop)
+    assert len(load(path).requests) == 30  # nobody listens any more
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"n": NaN}', None),
+        ('{"n": 1e999}', None),
+        (r'{"n": "\ud800"}', None),
+        ('{"n": "a\tb"}', "not valid JSON"),
+        ('[{"n": 1}]', "not an object"),
+    ],
+)
+def test_what_the_fast_parser_refuses_is_read_as_before(line: str, said: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('\ufeff{"first": 1}\n' + line + '\r\n{"last": 3}\n', encoding="utf-8")
+    lines, warnings = read_lines(tmp_path / "a.jsonl")
+    assert lines[0] == (1, {"first": 1}) and lines[-1] == (3, {"last": 3})
+    assert len(lines) == (3 if said is None else 2)
+    assert [w for w in warnings if said is not None and said in w] == warnings
+    assert bool(warnings) == (said is not None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
-from labkit.record.formats.jsonl import first_object, read_text
+from labkit.record.formats.jsonl import Watcher, first_object, read_text, watched
 from labkit.record.formats.whole import forget
 from labkit.record.sidecar import attach
 from labkit.record.trace import Trace
@@ -69,7 +69,7 @@ def formats() -> tuple[Format, ...]:
     return tuple(import_module(f"labkit.record.formats.{name}") for name in FORMATS)
 
 
-def load(path: str | Path) -> Trace:
+def load(path: str | Path, progress: Watcher | None = None) -> Trace:
     """Read a recorded session or a scripted run.
 
     Parameters
@@ -77,6 +77,9 @@ def load(path: str | Path) -> Trace:
     path : str or Path
         A file, or a folder or a pattern (``runs/*.json``) that holds exactly one session with its
         subagent files.
+    progress : callable, optional
+        Called with the bytes of a file of JSON lines that were read and its size, every 4 MB. What it
+        raises ends the reading.
 
     Returns
     -------
@@ -96,7 +99,13 @@ def load(path: str | Path) -> Trace:
     >>> trace.name, len(trace.requests), len(trace.blocks)
     ('invoice-60', 60, 122)
     """
-    path = Path(path)
+    if not str(path):
+        raise InputError("the path is empty: give a session file")
+    with watched(progress):
+        return _load(Path(path))
+
+
+def _load(path: Path) -> Trace:
     try:
         path = path.expanduser()
         exists = path.exists()
@@ -106,9 +115,9 @@ def load(path: str | Path) -> Trace:
         for module in formats():
             if getattr(module, "FOLDERS", False) and module.matches(path):
                 return attach(module.read(path), path)
-        return load(_only_session(path, path.rglob("*")))
+        return _load(_only_session(path, path.rglob("*")))
     if not exists and glob.has_magic(str(path)):
-        return load(_only_session(path, map(Path, glob.iglob(str(path), recursive=True))))
+        return _load(_only_session(path, map(Path, glob.iglob(str(path), recursive=True))))
     if not exists:
         raise InputError(f"{path} does not exist: give a session file{_nearby(path)}")
     if not path.is_file():
@@ -125,12 +134,12 @@ def load(path: str | Path) -> Trace:
     head = first_object(path)
     seen = "no JSON object in its first lines" if head is None else f"a first object with the keys {sorted(head)[:6]}"
     raise InputError(
-        f"{path} is not in a format labkit knows ({seen}): give a session of {' or '.join(m.NAME for m in formats())}"
+        f"{path} is not in a format labkit knows ({seen}): give a session of Claude Code, Codex, Gemini CLI or one of "
+        f"{len(FORMATS) - 3} other kinds; 'labkit formats' lists them"
     )
 
 
 def _only_session(given: Path, files: Iterable[Path]) -> Path:
-    known = " or ".join(m.NAME for m in formats())
     found = [
         p
         for p in sorted(files)
@@ -139,7 +148,9 @@ def _only_session(given: Path, files: Iterable[Path]) -> Path:
     # A subagent's file beside its session belongs to it.
     found = [p for p in found if not p.name.startswith("agent-")] or found
     if not found:
-        raise InputError(f"{given} holds no session in a known format: give a file of {known}")
+        raise InputError(
+            f"{given} holds no session in a known format: give a session file; 'labkit formats' lists the kinds"
+        )
     if len(found) > 1:
         names = ", ".join(p.name for p in found[:3]) + (", ..." if len(found) > 3 else "")
         raise InputError(f"{given} holds {len(found)} sessions ({names}): give one of them")

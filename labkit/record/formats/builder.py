@@ -11,9 +11,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from labkit.record.formats.quick import placed
 from labkit.record.trace import Block, Edit, EditKind, Prefix, Request, Trace, TraceKind, Usage
 
 __all__ = ["TraceBuilder"]
+
+
+_Pair = tuple[Block, Block]  # a block, and the one that names its tool: itself, or for a result its call
 
 
 class TraceBuilder:
@@ -65,7 +69,7 @@ class TraceBuilder:
         answer to a call is dropped and counted.
         """
         paired = self._paired(blocks)
-        goes_on = bool(self.blocks) and self.blocks[-1].role == "tool" and all(b.role == "tool" for b in paired)
+        goes_on = bool(self.blocks) and self.blocks[-1].role == "tool" and all(b.role == "tool" for b, _ in paired)
         return self._place(paired, goes_on)
 
     def respond(
@@ -93,13 +97,14 @@ class TraceBuilder:
 
     def set_usage(self, index: int, usage: Usage | None) -> None:
         """Note the usage of a request that was added before."""
-        self.requests[index - 1] = replace(self.requests[index - 1], usage=usage)
+        r = self.requests[index - 1]
+        self.requests[index - 1] = Request(r.index, r.start, r.model, r.prefix, usage, r.id)
 
     def bring_back(self, positions: Iterable[int]) -> range:
         """Put blocks that had left the context into it again, as new blocks of the same messages."""
         first, message = len(self.blocks), -1
         for block in [self.blocks[p] for p in positions]:
-            self._place([block], goes_on=block.message == message)
+            self._place([(block, block)], goes_on=block.message == message)
             message = block.message if block.message is not None else -1
         return range(first, len(self.blocks))
 
@@ -138,8 +143,8 @@ class TraceBuilder:
         made = [replace(b, edited="summary") for b in blocks]
         made[summary] = replace(made[summary], kind="summary", role="user")
         # Not said but placed: results among them were answers before, and still are.
-        placed = [self._place([block], goes_on=False).start for block in made]
-        self.edits[-1] = replace(self.edits[-1], summary=placed[summary])
+        places = [self._place([(block, block)], goes_on=False).start for block in made]
+        self.edits[-1] = replace(self.edits[-1], summary=places[summary])
 
     def match(self, blocks: Iterable[Block]) -> tuple[set[int], list[Block]]:
         """Tell blocks that are in the context already, by what they say, from new ones.
@@ -165,32 +170,38 @@ class TraceBuilder:
                 new.append(block)
         return kept, new
 
-    def _paired(self, blocks: Iterable[Block]) -> list[Block]:
-        return [b for b in map(self._pair, blocks) if b is not None]
+    def _paired(self, blocks: Iterable[Block]) -> list[_Pair]:
+        pairs: list[_Pair] = []
+        for block in blocks:
+            if block.kind == "result":
+                call = self._call_of(block)
+                if call is not None:
+                    pairs.append((block, call))
+                continue
+            if block.kind == "call" and block.call_id:
+                self._open.setdefault(block.call_id, []).append(block)
+            pairs.append((block, block))
+        return pairs
 
-    def _pair(self, block: Block) -> Block | None:
-        if block.kind == "call" and block.call_id:
-            self._open.setdefault(block.call_id, []).append(block)
-        if block.kind != "result":
-            return block
-        waiting = self._open.get(block.call_id or "")
+    def _call_of(self, result: Block) -> Block | None:
+        """The call that a result answers, the result itself if it has none, ``None`` for a second answer."""
+        waiting = self._open.get(result.call_id or "")
         if waiting:
-            call = waiting.pop()
-            self._answered.add(block.call_id or "")
-            return _moved(block, block.request, block.message, call)
-        if block.call_id in self._answered:
+            self._answered.add(result.call_id or "")
+            return waiting.pop()
+        if result.call_id in self._answered:
             self._again += 1
             return None
         self._orphans.append(len(self.requests) + 1)
-        return block
+        return result
 
-    def _place(self, blocks: Sequence[Block], goes_on: bool) -> range:
+    def _place(self, pairs: Sequence[_Pair], goes_on: bool) -> range:
         first = len(self.blocks)
-        if blocks and not goes_on:
+        if pairs and not goes_on:
             self._message += 1
-        for block in blocks:
+        for block, call in pairs:
             self.live[len(self.blocks)] = None
-            self.blocks.append(_moved(block, len(self.requests) + 1, self._message, block))
+            self.blocks.append(placed(block, len(self.requests) + 1, self._message, call))
         return range(first, len(self.blocks))
 
     def answered(self, call_id: str) -> bool:
@@ -224,10 +235,3 @@ class TraceBuilder:
             source=source,
             warnings=tuple(warnings),
         )
-
-
-def _moved(block: Block, request: int, message: int | None, call: Block) -> Block:
-    """A block in its place, with the call's tool and arguments; a third of the time dataclasses.replace takes."""
-    return Block(
-        block.kind, block.role, block.text, request, message, call.tool, call.args, block.call_id, block.edited
-    )

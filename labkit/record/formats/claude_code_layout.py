@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.record.formats.common import as_dict, as_list, as_text
+from labkit.record.formats.quick import placed
 from labkit.record.trace import Block, Edit, Request, Usage
 
 __all__ = ["STUB", "Item", "Layout"]
@@ -71,7 +72,7 @@ class Layout:
 
     def _place(self, block: Block, uuid: str | None) -> None:
         position = len(self.blocks)
-        self.blocks.append(replace(block, request=len(self.requests) + 1, message=self._message))
+        self.blocks.append(placed(block, len(self.requests) + 1, self._message, block))
         self._live[position] = uuid
         if block.kind == "result" and block.call_id:
             self._results[block.call_id] = position

@@ -12,7 +12,7 @@ from typing import Any
 
 from labkit.record.formats.codex_rollout import Rollout
 from labkit.record.formats.common import as_dict, as_text
-from labkit.record.formats.jsonl import first_objects, read_lines
+from labkit.record.formats.jsonl import each_line, first_objects
 from labkit.record.formats.responses_items import ITEM_TYPES
 from labkit.record.trace import Trace, TraceKind
 
@@ -61,9 +61,9 @@ def read(path: Path) -> Trace:
 
 
 def _read(path: Path, seen: set[Path]) -> Trace:
-    lines, warnings = read_lines(path)
+    warnings: list[str] = []
     rollout = Rollout()
-    for number, line in lines:
+    for number, line in each_line(path, warnings):
         rollout.add(number, line)
     children = [*rollout.compactions()]
     missing = 0

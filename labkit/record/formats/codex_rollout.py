@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 
 from labkit.record.formats.builder import TraceBuilder
 from labkit.record.formats.common import as_dict, as_text, timestamp, tokens
@@ -16,11 +16,14 @@ from labkit.record.trace import Block, Request, Trace, TraceKind, Usage
 __all__ = ["Rollout"]
 
 _SILENT = {"ghost_snapshot", "inter_agent_communication_metadata", "world_state"}
+# Events for the screen: they repeat what the items say. Most lines of a rollout are these.
+_SCREEN = {"agent_message", "agent_reasoning", "task_complete", "task_started", "user_message"}
 _FROM_USER = {"agent_message", "compaction", "compaction_summary"}
+_MAY_BE_OPAQUE = {*_FROM_USER, "message", "reasoning"}
+_NOT_MODEL = ANSWERS | _FROM_USER
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(NamedTuple):
     """A reading of the token counter; ``cached`` and ``written`` are parts of ``input``."""
 
     input: int = 0
@@ -28,7 +31,7 @@ class _Count:
     written: int = 0
     output: int = 0
 
-    def __sub__(self, other: _Count) -> _Count:
+    def grown_from(self, other: _Count) -> _Count:
         return _Count(
             self.input - other.input,
             self.cached - other.cached,
@@ -71,11 +74,11 @@ class Rollout:
         self._run = TraceBuilder()
         self._id: str | None = None
         self._model: str | None = None
-        self._clock: float | None = None
         self._begun: float | None = None  # when what is sent next was complete
         self._response = 0  # the request that still lacks its usage
         self._answering = False  # whether the last line was the model's
         self._total: _Count | None = None
+        self._raw: Any = None
         self._loose: list[tuple[_Count, float | None]] = []
         self._summaries: list[Trace] = []
         self._copied_until: float | None = None
@@ -87,6 +90,8 @@ class Rollout:
         """Take one line; its number is for warnings."""
         kind = as_text(line.get("type"))
         payload = line.get("payload")
+        if kind == "event_msg" and self._copied_until is None and self._says_nothing_new(payload):
+            return
         time = timestamp(line.get("timestamp"))
         if payload is None and kind in ITEM_TYPES:
             kind, payload = "response_item", line
@@ -115,7 +120,6 @@ class Rollout:
             return
         if not self._answering:
             self._begun = time or self._begun
-        self._clock = time or self._clock
 
     def _meta(self, payload: dict[str, Any], time: float | None) -> None:
         own = as_text(payload.get("id"))
@@ -139,10 +143,12 @@ class Rollout:
         if kind not in ITEM_TYPES:
             self._run.skipped[kind[:40] or "item without a type"] += 1
             return
-        self._settle()
+        if self._loose:
+            self._settle()
         blocks = item_blocks(item)
-        self._counts["opaque"] += opaque(item)
-        by_model = kind not in ANSWERS | _FROM_USER and (kind != "message" or item.get("role") == "assistant")
+        if kind in _MAY_BE_OPAQUE:
+            self._counts["opaque"] += opaque(item)
+        by_model = kind not in _NOT_MODEL and (kind != "message" or item.get("role") == "assistant")
         if not by_model or self._copied_until is not None:
             self._answering = False
             self._run.say(blocks)
@@ -177,13 +183,24 @@ class Rollout:
         elif kind == "turn.completed" and isinstance(event.get("usage"), dict):
             self._counts["turns"] += 1
 
+    def _says_nothing_new(self, event: Any) -> bool:
+        """Whether an event is for the screen, or a reading like the one before: most lines of a rollout are."""
+        kind = as_text(as_dict(event).get("type"))
+        if kind == "token_count" and self._raw is not None:
+            again: bool = as_dict(event.get("info")).get("total_token_usage") == self._raw
+            self._counts["repeated"] += again
+            return again
+        return kind in _SCREEN
+
     def _tokens(self, info: Any, time: float | None) -> None:
         if info is None:
             return
-        total = _count(as_dict(info).get("total_token_usage"))
+        raw = as_dict(info).get("total_token_usage")
+        total = _count(raw)
         if total is None:
             self._counts["odd"] += 1
             return
+        self._raw = raw
         before, self._total = self._total, total
         if self._copied_until is not None:
             self._counts["copied"] += 1
@@ -191,7 +208,7 @@ class Rollout:
         if total == before:
             self._counts["repeated"] += 1
             return
-        grown = total if before is None else total - before
+        grown = total if before is None else total.grown_from(before)
         if min(grown.input, grown.output) < 0:
             # The counter began again: after a compaction, or in a resumed file.
             self._counts["lower"] += 1

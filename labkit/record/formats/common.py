@@ -15,6 +15,9 @@ __all__ = ["as_dict", "as_list", "as_text", "epoch", "json_text", "short_args", 
 # Counts above this are not tokens of one response but damage.
 _LARGEST = 10**9
 
+# Made once: json.dumps makes an encoder for each call.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 # Times outside 2000 to 2100 are damage, or not times.
 _EARLIEST, _LATEST = 946_684_800.0, 4_102_444_800.0
 
@@ -76,6 +79,8 @@ def tokens(value: Any) -> int:
     >>> tokens(320), tokens(-1), tokens("320"), tokens(float("nan")), tokens(None)
     (320, 0, 0, 0, 0)
     """
+    if type(value) is int and 0 <= value <= _LARGEST:  # nearly always
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
         return 0
     return int(value)
@@ -84,7 +89,7 @@ def tokens(value: Any) -> int:
 def json_text(value: Any) -> str:
     """A value as compact JSON; never raises."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _encode(value)
     except (RecursionError, ValueError):
         return "{}"
 

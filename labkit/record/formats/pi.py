@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labkit.record.formats.common import as_text
-from labkit.record.formats.jsonl import first_objects, read_lines
+from labkit.record.formats.jsonl import each_line, first_objects
 from labkit.record.formats.pi_session import Session
 from labkit.record.trace import Trace, TraceKind
 
@@ -37,9 +37,9 @@ def read(path: Path) -> Trace:
 
 
 def _read(path: Path, seen: set[Path]) -> Trace:
-    lines, warnings = read_lines(path)
+    warnings: list[str] = []
     session = Session()
-    for number, line in lines:
+    for number, line in each_line(path, warnings):
         session.add(number, line)
     children = []
     for agent in sorted(session.agent_files):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from labkit.record.formats.claude_code_content import image_text
 from labkit.record.formats.common import as_dict, as_list, as_text, json_text, short_args
+from labkit.record.formats.jsonl import parse
+from labkit.record.formats.quick import quick_block
 from labkit.record.trace import Block, Role
 
 __all__ = ["ANSWERS", "ITEM_TYPES", "data_url_image", "item_blocks", "opaque"]
@@ -55,7 +56,7 @@ def item_blocks(item: dict[str, Any]) -> list[Block]:
         return _parts(item.get("content"), "user")
     if kind == "reasoning":
         pieces = [*as_list(item.get("summary")), *as_list(item.get("content"))]
-        return [Block("thinking", "assistant", "\n".join(as_text(as_dict(p).get("text")) or "" for p in pieces))]
+        return [quick_block("thinking", "assistant", "\n".join(as_text(as_dict(p).get("text")) or "" for p in pieces))]
     if kind in _CALLS:
         return [_call(kind, item)]
     if kind in ANSWERS:
@@ -63,7 +64,7 @@ def item_blocks(item: dict[str, Any]) -> list[Block]:
     if kind in _SERVER:
         return _server(kind, item)
     if kind in ("compaction", "compaction_summary"):
-        return [Block("summary", "user", as_text(item.get("summary")) or "")]
+        return [quick_block("summary", "user", as_text(item.get("summary")) or "")]
     return []
 
 
@@ -72,7 +73,11 @@ def opaque(item: dict[str, Any]) -> bool:
     if as_text(item.get("encrypted_content")):
         return True
     content = item.get("content")
-    return isinstance(content, list) and any(as_text(as_dict(p).get("encrypted_content")) for p in content)
+    if not isinstance(content, list):
+        return False
+    return any(
+        isinstance(p, dict) and "encrypted_content" in p and bool(as_text(p["encrypted_content"])) for p in content
+    )
 
 
 def data_url_image(url: Any) -> str:
@@ -91,17 +96,19 @@ def data_url_image(url: Any) -> str:
 
 def _parts(content: Any, role: Role) -> list[Block]:
     if isinstance(content, str):
-        return [Block("text", role, content)] if content else []
+        return [quick_block("text", role, content)] if content else []
     blocks = []
     for part in map(as_dict, as_list(content)):
         kind = as_text(part.get("type"))
         if kind == "input_image":
-            blocks.append(Block("image", role, data_url_image(part.get("image_url"))))
+            blocks.append(quick_block("image", role, data_url_image(part.get("image_url"))))
         elif kind == "refusal":
-            blocks.append(Block("text", role, as_text(part.get("refusal")) or ""))
+            blocks.append(quick_block("text", role, as_text(part.get("refusal")) or ""))
         elif kind != "encrypted_content" and part:
             # A file or a sound has no text; what is known of it is kept.
-            blocks.append(Block("text", role, as_text(part.get("text")) or ("" if "text" in part else json_text(part))))
+            blocks.append(
+                quick_block("text", role, as_text(part.get("text")) or ("" if "text" in part else json_text(part)))
+            )
     return blocks
 
 
@@ -110,15 +117,15 @@ def _call(kind: str, item: dict[str, Any]) -> Block:
     name = as_text(item.get("name")) or kind.removesuffix("_call")
     text = given if isinstance(given, str) else json_text(given)
     call_id = as_text(item.get("call_id")) or as_text(item.get("id"))
-    return Block("call", "assistant", f"{name} {text}", tool=name, args=short_args(_parsed(given)), call_id=call_id)
+    return quick_block("call", "assistant", f"{name} {text}", name, short_args(_parsed(given)), call_id)
 
 
 def _parsed(given: Any) -> Any:
     """Arguments are a JSON string, a patch's input is a text."""
     if isinstance(given, str) and given.lstrip()[:1] == "{":
         try:
-            return json.loads(given)
-        except (ValueError, RecursionError):
+            return parse(given.encode())
+        except (ValueError, RecursionError):  # a lone surrogate cannot be encoded either
             pass
     return given
 
@@ -130,22 +137,24 @@ def _answer(item: dict[str, Any]) -> list[Block]:
         # Older rollouts wrap the text as {"content": ..., "success": ...}.
         output = output["content"] if isinstance(output.get("content"), (str, list)) else [output]
     if isinstance(output, str):
-        return [Block("result", "tool", output, call_id=call_id)]
+        return [quick_block("result", "tool", output, call_id=call_id)]
     if not any(
         as_text(as_dict(p).get("type")) in ("input_text", "input_image", "output_text") for p in as_list(output)
     ):
-        return [Block("result", "tool", json_text(output), call_id=call_id)]
+        return [quick_block("result", "tool", json_text(output), call_id=call_id)]
     parts = _parts(output, "tool")
     text = "\n".join(b.text for b in parts if b.kind == "text")
-    images = [Block("image", "tool", b.text, call_id=call_id) for b in parts if b.kind == "image"]
-    return [Block("result", "tool", text, call_id=call_id), *images]
+    images = [quick_block("image", "tool", b.text, call_id=call_id) for b in parts if b.kind == "image"]
+    return [quick_block("result", "tool", text, call_id=call_id), *images]
 
 
 def _server(kind: str, item: dict[str, Any]) -> list[Block]:
-    blocks = [Block("text", "assistant", f"{kind.removesuffix('_call')} {json_text(_asked(item))}")]
+    blocks = [quick_block("text", "assistant", f"{kind.removesuffix('_call')} {json_text(_asked(item))}")]
     picture = as_text(item.get("result"))
     if kind == "image_generation_call" and picture:
-        blocks.append(Block("image", "assistant", image_text({"source": {"media_type": "image", "data": picture}})))
+        blocks.append(
+            quick_block("image", "assistant", image_text({"source": {"media_type": "image", "data": picture}}))
+        )
     return blocks
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import InputError
-from labkit.record.formats.jsonl import forget_head, read_text
+from labkit.record.formats.jsonl import forget_head, parse, refuse_binary
 
 __all__ = ["forget", "whole_json"]
 
@@ -41,14 +40,16 @@ def _parse(path: Path) -> Any:
     try:
         if _is_lines(path):
             return None
-        text = read_text(path).strip(" \t\r\n\0")
+        data = path.read_bytes()
+        refuse_binary(data[:4_096], path)
     except (InputError, OSError):
         return None
     # Prose is told apart from a document without parsing all of it.
-    if text[:1] not in ("{", "[") or text[-1:] not in ("}", "]"):
+    head, tail = (end.strip(b" \t\r\n\0") for end in (data[:4_096].removeprefix(b"\xef\xbb\xbf"), data[-4_096:]))
+    if head[:1] not in (b"{", b"[") or tail[-1:] not in (b"}", b"]"):
         return None
     try:
-        return json.loads(text)
+        return parse(data)
     except (ValueError, RecursionError):
         return None
 
@@ -56,12 +57,12 @@ def _parse(path: Path) -> Any:
 def _is_lines(path: Path) -> bool:
     """Whether the first line is a value of its own and more follows: a long session is not read whole here."""
     with path.open("rb") as file:
-        first = file.readline(8_000_000).decode("utf-8-sig", errors="replace").strip("\r\n \t\0")
+        first = file.readline(8_000_000).strip(b"\r\n \t\0")
         more = file.read(4_096).strip(b" \t\r\n\0")
-    if not more or first[-1:] not in ("}", "]"):
+    if not more or first[-1:] not in (b"}", b"]"):
         return False
     try:
-        json.loads(first)
+        parse(first)
     except (ValueError, RecursionError):
         return False
     return True
