@@ -101,7 +101,7 @@ def refuse_binary(head: bytes, path: Path) -> None:
     # A crash can leave a hole of NUL bytes in a good log, so a run of them counts once.
     head = re.sub(rb"\0+", b"\0", head)
     control = sum(byte < 32 and byte not in b"\t\n\r\x1b" for byte in head)
-    if control > max(len(head) // 10, 1) or head[:2] in (b"\x1f\x8b", b"PK") or head[:4] == b"\x89PNG":
+    if control > len(head) // 10 or head[:2] in (b"\x1f\x8b", b"PK") or head[:4] == b"\x89PNG":
         raise InputError(f"{path} is a binary file: give a session in JSON or JSON lines")
 
 
