@@ -91,7 +91,7 @@ def draw_sweep(frame: pd.DataFrame, x: str = "trigger", y: str = "keep", *, at: 
             "showlegend": False,
         }
     )
-    winners = int((frame["net_low"].to_numpy()[1:] > 1e-9).sum())
+    winners = sum(saving is not None and saving > 0 for line in z for saving in line)
     title = f"{winners:,} of {len(frame) - 1:,} policies beat doing nothing; dashed: as good, crosses: disqualified"
     return spec(
         title,
