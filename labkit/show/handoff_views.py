@@ -78,7 +78,10 @@ def _bars(lane: Lane, axis: str, kill: int | None) -> list[dict[str, Any]]:
             "y": list(lane.facts),
             "yaxis": axis,
             "name": f"in sight, {lane.name}",
-            "marker": {"color": color, "pattern": {"shape": pattern, "fgcolor": "#FFFFFF", "size": 5, "solidity": 0.2}},
+            "marker": {
+                "color": color,
+                "pattern": {"shape": pattern, "fgcolor": "#FFFFFF", "size": 5, "solidity": 0.2, "fillmode": "overlay"},
+            },
             "hovertemplate": f"{lane.name}, request %{{x}}: %{{y}} facts in sight<extra></extra>",
         },
         {
