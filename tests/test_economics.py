@@ -9,16 +9,22 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from labkit.errors import InputError
+from labkit.ladder.policy import Policy
 from labkit.price.economics import (
     break_cost_multiplier,
     compaction_break_even,
     compaction_cost,
     crossing_read_multiplier,
+    economic_batch,
     requests_to_repay,
     ttl_break_even,
     ttl_choice,
 )
 from labkit.price.prices import Prices, prices
+from labkit.record.sizes import measure
+from labkit.record.trace import Block, Request, Trace
+from labkit.replay.bill import bill
+from labkit.replay.replay import replay
 
 ARTICLE = prices("article")
 
@@ -152,3 +158,53 @@ def test_a_size_below_zero_is_refused() -> None:
         requests_to_repay(1, -1, ARTICLE)
     with pytest.raises(InputError, match="summary is nan"):
         compaction_cost(1, math.nan, ARTICLE)
+
+
+def test_economic_batch_by_hand() -> None:
+    # n x n = 2 x 1.15 x 20,000 / (0.1 x 2,000) = 230, so 15.17 requests of 2,000.
+    assert economic_batch(20_000, 2_000, ARTICLE) == pytest.approx(230**0.5 * 2_000)
+    # One in ten cold: 2 x 1.035 x 20,000 / (0.215 x 2,000) = 96.28.
+    assert economic_batch(20_000, 2_000, ARTICLE, cold=0.1) == pytest.approx((41_400 / 430) ** 0.5 * 2_000)
+    assert economic_batch(0, 2_000, ARTICLE) == economic_batch(20_000, 2_000, ARTICLE, cold=1.0) == 0
+    assert economic_batch(20_000, 2_000, at(0.0)) == math.inf
+    with pytest.raises(InputError, match="cold is 2"):
+        economic_batch(1, 1, ARTICLE, cold=2)
+
+
+def steady(requests: int, size: int) -> Trace:
+    """A run that gets one result of the same size for every request, after a task large enough to be cached."""
+    blocks = [Block("text", "user", "word " * 2_000, request=1)]
+    for i in range(2, requests + 1):
+        blocks.append(Block("call", "assistant", "look", request=i, tool="look", call_id=f"c{i}"))
+        blocks.append(Block("result", "tool", "word " * (size - 1), request=i, tool="look", call_id=f"c{i}"))
+    return Trace("steady", tuple(blocks), tuple(Request(i) for i in range(1, requests + 1)))
+
+
+@pytest.mark.parametrize("keep", [2, 10])
+def test_economic_batch_is_the_best_of_a_sweep(keep: int) -> None:
+    """Floors of so many results on a run that meets the assumptions; the form names the cheapest."""
+    requests, trace = 300, steady(300, 400)
+    sizes = measure(trace)
+    call, result = sizes.blocks[1], sizes.blocks[2]
+    stub = sizes.count("[gone]") + result - sizes.count(trace.blocks[2].text)
+    stale = result - stub
+    # The newest of the kept results is new to the request that clears, and is written in any case.
+    behind = (keep - 1) * (call + result) - call
+    runs = {}
+    for n in (*range(1, 26), 30, 35, 40):
+        policy = Policy(window=None, trigger=1, floor=n * stale, keep=keep, stub_text="[gone]", compact_above=None)
+        runs[n] = replay(trace, policy, sizes=sizes)
+    for read in (0.1, 0.05, 0.025):
+        card = at(read)
+        costs = {n: bill(run, card).cached for n, run in runs.items()}
+        best = min(costs, key=lambda n: costs[n])
+        formula = economic_batch(behind, stale, card) / stale
+        assert costs[round(formula)] <= costs[best] * 1.005
+        assert abs(best - formula) <= max(1.5, 0.1 * formula)
+
+        # Not only the place of the least: what another batch costs more, too.
+        def extra(n: int, card: Prices = card) -> float:
+            broken = card.cost(write_5m=behind) - card.cost(read=behind)
+            return requests * (card.cost(read=stale) * (n - 1) / 2 + broken / n)
+
+        assert costs[1] - costs[best] == pytest.approx(extra(1) - extra(best), rel=0.06)

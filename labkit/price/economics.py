@@ -21,6 +21,7 @@ __all__ = [
     "compaction_break_even",
     "compaction_cost",
     "crossing_read_multiplier",
+    "economic_batch",
     "requests_to_repay",
     "ttl_break_even",
     "ttl_choice",
@@ -193,6 +194,62 @@ def crossing_read_multiplier(
     return _ratio(max(managed_fresh - naive_fresh, 0) * write, naive_read - managed_read)
 
 
+def economic_batch(behind: float, growth: float, prices: Prices, *, cold: float = 0.0) -> float:
+    """Stale tokens to let pile up before one clear takes them all: the floor that costs least.
+
+    A clear every request breaks the prefix every time; a rare one carries what is stale for long. Let a
+    request leave ``growth`` stale tokens behind, and clear after every ``n``. Between two clears on average
+    ``growth * (n - 1) / 2`` stale tokens are read a request; a clear writes ``behind`` tokens that would have
+    been read. With ``w`` and ``r`` the prices of a write and a read, a request costs beyond the rest::
+
+        r * growth * (n - 1) / 2  +  (w - r) * behind / n
+
+    which is least at ``n * n = 2 * (w - r) * behind / (r * growth)``; the batch is ``n * growth``. It is the
+    form of the economic order quantity. Of requests that find the cache cold anyway, a share ``cold``, each
+    stale token is written and not read, and a clear breaks nothing: ``r`` becomes
+    ``r * (1 - cold) + w * cold``, and ``w - r`` becomes ``(w - r) * (1 - cold)``.
+
+    Parameters
+    ----------
+    behind : float
+        Tokens that a clear always leaves behind the stale ones, such as the protected results. What comes in
+        between the stale ones is written again once, whatever the batch, and so does not count.
+    growth : float
+        Tokens that become stale with a request, less those of their stub.
+    prices : Prices
+    cold : float
+        Share of requests, 0 to 1, that find the cache expired.
+
+    Returns
+    -------
+    float
+        Tokens to free at once, as in :attr:`labkit.Policy.floor`. At most one request's growth: clear at
+        every request. Infinite if reads are free: never clear.
+
+    Raises
+    ------
+    InputError
+        If a size is negative, or the share is not between 0 and 1.
+
+    Examples
+    --------
+    With 20,000 tokens protected and 2,000 more stale a request, 30,000 at a read price of 0.1, twice that
+    at 0.025, a third less where one request in ten is cold.
+
+    >>> for read in (0.1, 0.025):
+    ...     print(round(economic_batch(20_000, 2_000, Prices.from_multipliers(read=read)), -2))
+    30300.0
+    62600.0
+    >>> round(economic_batch(20_000, 2_000, Prices.from_multipliers(), cold=0.1), -2)
+    19600.0
+    """
+    _sizes(behind=behind, growth=growth)
+    _share("cold", cold)
+    write, read = prices.cache_write_5m, prices.cache_read
+    carried = read * (1 - cold) + write * cold
+    return math.sqrt(_ratio(2 * max(write - read, 0.0) * (1 - cold) * behind * growth, carried))
+
+
 def ttl_break_even(prefix: float, growth: float, prices: Prices) -> float:
     """Share of requests after a pause above which the long lifetime is the cheaper one.
 
@@ -248,8 +305,7 @@ def ttl_choice(prefix: float, growth: float, pause_share: float, prices: Prices)
     >>> ttl_choice(50_000, 2_500, 1 / 20, card), ttl_choice(50_000, 2_500, 1 / 60, card)
     ('1h', '5m')
     """
-    if not 0 <= pause_share <= 1:
-        raise InputError(f"pause_share is {pause_share}: it is a share of the requests, so give 0 to 1")
+    _share("pause_share", pause_share)
     return "1h" if pause_share > ttl_break_even(prefix, growth, prices) else "5m"
 
 
@@ -264,3 +320,8 @@ def _sizes(**sizes: float) -> None:
     for name, value in sizes.items():
         if not value >= 0:
             raise InputError(f"{name} is {value}: it counts tokens, so give 0 or more")
+
+
+def _share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} is {value}: it is a share of the requests, so give 0 to 1")
