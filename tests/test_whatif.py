@@ -11,12 +11,13 @@ from labkit.errors import InputError
 from labkit.files import data_path
 from labkit.ladder.policy import Policy
 from labkit.ladder.presets import knobs
+from labkit.record.edits import unedited
 from labkit.record.load import load
-from labkit.record.sizes import measure
 from labkit.record.trace import Block, Prefix, Request, Trace, Usage
 from labkit.replay.advice import advise, offers
 from labkit.replay.audit import audit
-from labkit.replay.usedagain import used_again
+from labkit.replay.replay import replay
+from labkit.replay.session_sizes import session_sizes
 from labkit.replay.whatif import BAR, whatif
 
 OPUS = "claude-opus-4-5"  # read 0.5, written 6.25 for 5 minutes and 10 for an hour
@@ -144,13 +145,42 @@ def test_a_result_that_is_quoted_after_it_was_removed() -> None:
     again = Block("result", "tool", shown, request=4, tool="Read", call_id="d")
     policy = Policy(trigger=1, floor=0, keep=1, compact_above=None)
 
-    def uses(trace: Trace) -> list[tuple[int, int, int]]:
-        return [(u.position, u.request, u.lines) for u in used_again(trace, policy, measure(trace))]
+    def uses(trace: Trace, policy: Policy = policy) -> list[tuple[int, int, str]]:
+        return [(need.source, need.request, need.excerpt) for need in replay(trace, policy).unmet]
 
-    assert uses(blocks(quote)) == [(0, 4, 1)]
+    assert uses(blocks(quote)) == [(0, 4, line.strip())]
     assert uses(blocks(again, quote)) == []  # it had been read again
     assert uses(blocks(replace(quote, role="user", kind="text"))) == []  # the user said it
-    assert used_again(blocks(quote), Policy.nothing(), measure(blocks(quote))) == ()
+    assert uses(blocks(quote), Policy.nothing()) == []
+
+
+def test_what_was_used_later_is_charged_by_hand() -> None:
+    """Three excerpts of one result and one of another, the first at two requests."""
+    trace = reading(12)
+    blocks = list(trace.blocks)
+    shown = {1: "FL-47018 ZX-20033 QQ-90871 ", 3: "MM-55512 "}  # the results of the answers to requests 1 and 3
+    said = {9: "FL-47018 ZX-20033 ", 10: "QQ-90871 MM-55512 "}
+    for i, block in enumerate(blocks):
+        if block.kind == "result":
+            blocks[i] = replace(block, text=shown.get(block.request - 1, "") + block.text)
+        elif block.kind == "call":
+            blocks[i] = replace(block, text=said.get(block.request - 1, "") + block.text)
+    trace = replace(trace, blocks=tuple(blocks))
+    answer = whatif(trace, Policy(window=None, trigger=20_000, floor=0, keep=1, compact_above=None))
+    assert (answer.uses_low, answer.uses_high) == (1, 2)
+    rows = answer.changed.rows
+    sizes = session_sizes(trace, unedited(trace)).blocks
+    first, second = (
+        next(i for i, b in enumerate(blocks) if b.kind == "result" and text in b.text) for text in shown.values()
+    )
+
+    def again(request: int, source: int) -> float:
+        return rows[request - 1].input * 0.5e-6 + sizes[source] * 6.25e-6 + 100 * 25e-6
+
+    assert answer.reread[0] == pytest.approx(again(9, first))
+    assert answer.reread[1] == pytest.approx(again(9, first) + again(10, first) + again(10, second))
+    longer = whatif(trace, answer.policy, lifetime="1h")
+    assert longer.reread[0] == pytest.approx(again(9, first) + sizes[first] * 3.75e-6)
 
 
 def test_advice_names_what_the_harness_can_set() -> None:

@@ -53,6 +53,8 @@ class Fidelity:
         self.reread_tokens = 0
         self.reread_high = 0
         self.reread_prompts = 0
+        self.unmet: list[Need] = []
+        """The needs, listed and found, whose excerpt was gone when they came."""
 
     def appeared(self, position: int) -> None:
         """A block of the trace entered the context."""
@@ -79,6 +81,7 @@ class Fidelity:
             if self._visible[facts + k]:
                 continue
             again.add(self._probes.needs[k].source)
+            self.unmet.append(self._probes.needs[k])
             if k < self._probes.counted:
                 self.uses_after_clear += 1
                 counted.add(self._probes.needs[k].source)

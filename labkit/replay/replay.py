@@ -144,6 +144,7 @@ def replay(
         context_tokens=manager.total(),
         facts=tuple((f.label, f.probe, visible) for f, visible in fidelity.facts()),
         summarizer_usage=sum(usages[1:], usages[0]) if usages else None,
+        unmet=tuple(fidelity.unmet),
     )
 
 

@@ -10,7 +10,7 @@ from labkit.ladder.events import Event
 from labkit.ladder.policy import Policy
 from labkit.price.cache import CacheRules
 from labkit.record.lines import LINE_ITEMS
-from labkit.record.trace import Block, Usage
+from labkit.record.trace import Block, Need, Usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +113,10 @@ class Replay:
         Label, probe, and whether it is in that last context.
     summarizer_usage : Usage or None
         What a model that wrote the summaries was billed.
+    unmet : tuple of Need
+        The excerpts that were gone when they were needed, listed ones and found ones, with the result that
+        last showed each (:mod:`labkit.replay.uses`). Found ones beside listed ones are not in
+        ``uses_after_clear``.
     """
 
     trace: str
@@ -125,6 +129,7 @@ class Replay:
     context_tokens: int
     facts: tuple[tuple[str, str, bool], ...] = ()
     summarizer_usage: Usage | None = field(default=None)
+    unmet: tuple[Need, ...] = ()
 
     @property
     def input(self) -> int:

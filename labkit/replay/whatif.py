@@ -25,7 +25,6 @@ from labkit.replay.audit_rewrites import rewrites
 from labkit.replay.lifetime import Lifetime, recorded_lifetime, relived
 from labkit.replay.replay import Replay, replay
 from labkit.replay.session_sizes import session_sizes, with_results
-from labkit.replay.usedagain import used_again
 
 __all__ = ["BAR", "WhatIf", "whatif"]
 
@@ -36,6 +35,10 @@ BAR = 0.9
 # after it where the session has no compaction of its own to tell.
 _SUMMARY = (1_500, 6_000)
 _REATTACHED = 25_000
+
+# One word can be met again by chance, three of one result hardly. A call is so many output tokens.
+_SURE = 3
+_CALL = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +70,15 @@ class WhatIf:
         results sized a seventh smaller and larger, with the larger and the smaller charges. Of a
         lifetime alone: with what it gains as predicted, and as rarely as the as-run score allows.
     reread : tuple of float
-        Low and high charge for getting again what was removed and used later.
+        Low and high charge for getting again what was removed and used later: one more request, and the
+        result written. Low: once for each result of ``uses_low``. High: at each request whose answer uses a
+        result of ``uses_high``.
     summaries : tuple of float
         Low and high charge for a model's summaries and what a harness attaches again after them.
     unread, uses_low, uses_high : int
-        Results removed before any request carried them; results quoted later, by at least three of
-        their lines, and by at least one.
+        Results removed before any request carried them; results of which the agent later wrote at least
+        three words or lines that stood nowhere else in its prompt, and at least one
+        (:mod:`labkit.replay.uses`).
     overflow : int or None
         First request of the unedited run that is larger than the model's window: there the harness
         would have compacted, so from there on "nothing" is not something it can do.
@@ -201,7 +207,7 @@ def whatif(trace: Trace, policy: Policy | None = None, *, lifetime: Lifetime | N
     except EditRefused as error:
         return replace(answer, refused=str(error))
     naive, changed, nothing, managed = central
-    reread, uses = _reread(base, policy, rules, sizes, changed)
+    reread, uses = _reread(base, sizes, changed, lifetime or was)
     summaries = _summaries(trace, base, changed)
     savings = [nothing - managed, *(n - m for _, _, n, m in around)]
     charge = (reread[0] + summaries[0], reread[1] + summaries[1])
@@ -285,19 +291,24 @@ def _recorded(base: Trace, naive: Replay) -> float:
 
 
 def _reread(
-    base: Trace, policy: Policy, rules: CacheRules, sizes: Sizes, changed: Replay
+    base: Trace, sizes: Sizes, changed: Replay, lifetime: Lifetime
 ) -> tuple[tuple[float, float], tuple[int, int]]:
     """What it costs to get again what was removed and used later: one more request, and the result written."""
-    low = high = 0.0
-    few = many = 0
-    for use in used_again(base, policy, sizes, thinking_bound=rules.thinking_bound):
-        row = changed.rows[use.request - 1]
-        card = price_on(base.requests[use.request - 1]).at(row.input)
-        charge = card.cost(read=row.input, write_5m=sizes.blocks[use.position], output=100)
-        high, many = high + charge, many + 1
-        if use.lines >= 3:
-            low, few = low + charge, few + 1
-    return (low, high), (few, many)
+    used: dict[int, set[str]] = {}
+    requests: dict[int, set[int]] = {}
+    for need in changed.unmet:
+        used.setdefault(need.source, set()).add(need.excerpt)
+        requests.setdefault(need.source, set()).add(need.request)
+
+    def again(source: int, request: int) -> float:
+        prompt, size, long = changed.rows[request - 1].input, sizes.blocks[source], lifetime == "1h"
+        card = price_on(base.requests[request - 1]).at(prompt)
+        return card.cost(read=prompt, write_5m=0 if long else size, write_1h=size if long else 0, output=_CALL)
+
+    surely = [source for source, excerpts in used.items() if len(excerpts) >= _SURE]
+    low = math.fsum(again(source, min(requests[source])) for source in surely)
+    high = math.fsum(again(source, request) for source in used for request in sorted(requests[source]))
+    return (low, high), (len(surely), len(used))
 
 
 def _summaries(trace: Trace, base: Trace, changed: Replay) -> tuple[float, float]:
