@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from labkit.bench1.script import NotUnderstood, Script, Sent, _all, _text, parse
@@ -77,7 +78,7 @@ def verify(service: Service, files: Mapping[str, str]) -> Verdict:
                 missed.append(path)
             elif state == "wrong":
                 wrong.append((path, why))
-        elif _names(tree):
+        elif _raw(after):
             wrong.append((path, "queryRaw is used where it was not"))
     wrong += [
         (path, "queryRaw is used in a new file") for path in files if path not in service.files and _raw(files[path])
@@ -85,24 +86,22 @@ def verify(service: Service, files: Mapping[str, str]) -> Verdict:
     return Verdict(tuple(missed), tuple(wrong))
 
 
+@lru_cache(maxsize=256)
 def _raw(text: str) -> bool:
-    return _names(parse(text).root_node)
+    if "queryRaw" not in text:
+        return False
+    tree = parse(text).root_node
+    return any(_text(node) == "queryRaw" for kind in _NAMES for node in _all(tree, kind))
 
 
-def _names(tree: Any) -> bool:
-    kinds = (
-        "identifier",
-        "property_identifier",
-        "shorthand_property_identifier_pattern",
-        "shorthand_property_identifier",
-    )
-    if any(_text(node) == "queryRaw" for kind in kinds for node in _all(tree, kind)):
-        return True
-    return any("queryRaw" in _text(node.child_by_field_name("index")) for node in _all(tree, "subscript_expression"))
+_NAMES = (
+    *("identifier", "property_identifier", "shorthand_property_identifier"),
+    *("shorthand_property_identifier_pattern",),
+)
 
 
 def _site(site: Site, before: str, after: str) -> tuple[str, str]:
-    if _names(parse(after).root_node):
+    if _raw(after):
         return "missed", ""
     old, new = Script(before), Script(after)
     if set(old.tests) - set(new.tests):
