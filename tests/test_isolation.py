@@ -223,6 +223,22 @@ def test_enough_charges_what_is_missing_once() -> None:
     assert enough(fold(trace(needs=before), 2, 3, brief=50)).untold == ()
 
 
+def test_what_the_parent_sees_again_in_time_is_not_missing() -> None:
+    """Result 7 shows "seen 3" again, at request 7: too late for a use at request 6, in time for one at 7."""
+    run = trace(needs=(Need(4, 6, "seen 3"), Need(4, 7, "seen 3")))
+    blocks = (*run.blocks[:-1], replace(run.blocks[-1], text="seen 3 and 7"))
+    found = enough(fold(replace(run, blocks=blocks), 2, 3, brief=0, returned="nothing"))
+    assert [n.request for n in found.needed] == [6, 7]
+    assert [n.request for n in found.missing] == [6]
+
+
+def test_a_fork_has_seen_the_newest_result_too() -> None:
+    run = trace(needs=(Need(4, 3, "seen 3"),))
+    assert [n.excerpt for n in enough(fold(run, 3, 3, brief=0)).untold] == ["seen 3"]
+    forked = enough(fold(run, 3, 3, how="fork", brief=0))
+    assert len(forked.asked) == 1 and forked.untold == ()
+
+
 def signature(side: Trace) -> list[tuple[object, ...]]:
     """Blocks without the numbers of messages, which only have to be equal where they were."""
     starts = [i == 0 or b.message is None or b.message != side.blocks[i - 1].message for i, b in enumerate(side.blocks)]
