@@ -26,7 +26,7 @@ from labkit.replay.lifetime import Lifetime, recorded_lifetime, relived
 from labkit.replay.replay import Replay, replay
 from labkit.replay.session_sizes import session_sizes, with_results
 
-__all__ = ["BAR", "WhatIf", "whatif"]
+__all__ = ["BAR", "WhatIf", "session_rules", "whatif"]
 
 BAR = 0.9
 """Share of the cache reads that the as-run replay must reproduce before a what-if is given."""
@@ -185,7 +185,7 @@ def whatif(trace: Trace, policy: Policy | None = None, *, lifetime: Lifetime | N
     refused = _refusal(trace, run.score, run.reason)
     if refused:
         return replace(answer, refused=refused)
-    rules = _rules(trace)
+    rules = session_rules(trace)
     if lifetime == "1h" and rules.ttl_1h is None:
         return replace(answer, refused="the provider sells no longer lifetime for this model's cache")
     if policy == Policy.nothing() and lifetime is not None:
@@ -243,7 +243,8 @@ def _refusal(trace: Trace, score: float | None, reason: str) -> str:
     return ""
 
 
-def _rules(trace: Trace) -> CacheRules:
+def session_rules(trace: Trace) -> CacheRules:
+    """How the provider caches for the first model of a session, with the breakpoints that its harness sets."""
     model = next(r.model for r in trace.requests if r.model)
     rules = cache_rules(find_model(model))
     # Claude Code sets a breakpoint after the system prompt too; that of other harnesses is not known.
