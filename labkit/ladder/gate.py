@@ -6,7 +6,7 @@ from labkit.errors import EditRefused
 from labkit.ladder.context import Context, Slot
 from labkit.ladder.policy import Policy
 
-__all__ = ["bound_after", "cold_enough", "past_trigger", "seen"]
+__all__ = ["bound_after", "cold_enough", "past_trigger", "refusal", "seen"]
 
 
 def seen(context: Context, policy: Policy) -> int:
@@ -80,9 +80,20 @@ def bound_after(context: Context, position: int, policy: Policy, *, bound: bool,
         return []
     found = [slot for slot in context.slots[position:] if slot.block.kind == "thinking"]
     if found and policy.bound_thinking == "refuse":
-        raise EditRefused(
-            f"an edit at request {request} would invalidate {len(found)} thinking "
-            f"block{'s' if len(found) > 1 else ''} that this model binds to the exact prefix: "
-            "edit on the server (edits_at='server'), or drop the thinking (bound_thinking='drop')"
-        )
+        raise EditRefused(refusal(request, len(found)))
     return found
+
+
+def refusal(request: int, blocks: int) -> str:
+    """Why an edit is refused, and what to do instead.
+
+    Examples
+    --------
+    >>> refusal(12, 1)[:49]
+    'an edit at request 12 would invalidate 1 thinking'
+    """
+    return (
+        f"an edit at request {request} would invalidate {blocks} thinking "
+        f"block{'s' if blocks > 1 else ''} that this model binds to the exact prefix: "
+        "edit on the server (edits_at='server'), or drop the thinking (bound_thinking='drop')"
+    )

@@ -1,15 +1,18 @@
 """The ladder on integers, compiled: what a sweep runs ten thousand times.
 
-It gives the same columns as the reference engine, to the token, for what it can express: *clear* by results
-under one trigger in tokens, *compact* with a size model, and a cache that reads whatever is the same. What it
-cannot express goes through the reference; :func:`supports` tells which.
+It gives the same columns as the reference engine, to the token, for every rung and cache, where summaries have
+a modelled size. There are two kernels: a short one for what most sweeps are made of (*clear* by results under one
+trigger in tokens, *compact*, and a cache that reads whatever is the same), and one for everything. What neither
+can express goes through the reference; :func:`supports` tells which.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,16 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.ladder.policy import Policy
-from labkit.ladder.rungs import speaks, stub
 from labkit.ladder.summaries import SizedSummarizer
 from labkit.price.cache import CacheRules
-from labkit.record.pairs import answers
 from labkit.record.sizes import Sizes
-from labkit.record.tokens import MESSAGE_OVERHEAD
 from labkit.record.trace import Trace
-from labkit.replay.fidelity import Probes
+from labkit.replay.fastpath_arrays import FORMS, arrays
+from labkit.replay.fastpath_plain import NEVER, lifetime, start_plain
 
-__all__ = ["COLUMNS", "available", "run", "supports"]
+__all__ = ["COLUMNS", "available", "pays", "plain", "run", "supports"]
 
 Ints = NDArray[np.int64]
 
@@ -52,8 +53,13 @@ COLUMNS = (
     "summaries_in",
     "summaries_out",
     "overflow",
+    "offloaded",
+    "uncached",
+    "refused",
+    "bound",
 )
-"""What a run of the kernel gives for each policy, in tokens and counts; ``overflow`` is 0 for never."""
+"""What a run gives for each policy, in tokens and counts. ``overflow`` and ``refused`` are requests, 0 for never;
+``bound`` are the blocks of thinking that a refused edit would have made invalid."""
 
 # Fields whose value the kernel reads, and those that may differ from group to group of policies.
 _READ = frozenset(
@@ -62,6 +68,9 @@ _READ = frozenset(
 _GROUPS = frozenset({"pinned", "stub_if_smaller", "stub_chars", "stub_text", "count_prefix"})
 # Without thinking that is bound, who edits makes no difference to the tokens.
 _FREE = frozenset({"edits_at", "bound_thinking", "cap_by", "cap_preview", "cap_tail", "offload"})
+
+
+_OTHERS = tuple((field.name, field.default) for field in fields(Policy) if field.name not in _READ | _GROUPS | _FREE)
 
 
 @lru_cache(maxsize=1)
@@ -81,156 +90,69 @@ def supports(policy: Policy, rules: CacheRules, trace: Trace) -> str:
     --------
     >>> from labkit.price.cache import ARTICLE_RULES
     >>> empty = Trace("empty", (), ())
-    >>> supports(Policy(), ARTICLE_RULES, empty), supports(Policy(cap=500), ARTICLE_RULES, empty)
-    ('', 'cap')
+    >>> supports(Policy(cap=500, evict=['edited']), ARTICLE_RULES, empty)
+    ''
     """
-    plain = Policy()
-    for field in fields(Policy):
-        if field.name in _READ | _GROUPS | _FREE:
-            continue
-        if getattr(policy, field.name) != getattr(plain, field.name):
-            return field.name
-    if rules.mode != "append_only":
-        return "cache with breakpoints"
-    if rules.thinking_bound and any(block.kind == "thinking" for block in trace.blocks):
-        return "bound thinking"
+    if trace not in _troubles:
+        _troubles[trace] = _trouble(trace)
+    if rules.ttl_1h is None and policy.lifetime == "1h":
+        return "a lifetime that the rules do not have"
+    return _troubles[trace]
+
+
+_troubles: WeakKeyDictionary[Trace, str] = WeakKeyDictionary()
+# The words around the number in what a size model writes.
+_SUMMARY = SizedSummarizer(0).of_size(0).text.split("0")
+
+
+def _trouble(trace: Trace) -> str:
+    """What no kernel can follow in a trace; empty if there is nothing."""
     if any(block.edited for block in trace.blocks):
         return "an edited trace"
+    for probe in (*(fact.probe for fact in trace.facts), *(need.excerpt for need in trace.needs)):
+        words = re.split(r"\d[\d,]*", probe)
+        like = any(probe in part for part in _SUMMARY) or (len(words) > 1 and "0".join(words) in "0".join(_SUMMARY))
+        if like and not re.fullmatch(r"\d{4,}", probe):  # a summary's number has commas
+            return "a fact in the words of a summary"
+    waiting: dict[str | None, list[int]] = {}
+    spoke = -1
+    for i, block in enumerate(trace.blocks):
+        if block.kind == "call":
+            waiting.setdefault(block.call_id, []).append(i)
+        elif block.kind == "result":
+            asked = waiting.get(block.call_id, [])
+            if len(asked) > 1 and spoke > asked[-1]:
+                return "calls that share an id"
+            if asked:
+                asked.pop()
+        elif block.role == "user" and block.kind != "thinking":
+            spoke = i
+        if block.kind == "result" and i and trace.blocks[i - 1].kind == "thinking" and block.message is not None:
+            return "a result behind thinking in one message"
     return ""
 
 
-@dataclass(frozen=True, eq=False)
-class _Arrays:
-    """A trace as integers; what depends on the stub's form is for one group of policies."""
+def plain(policy: Policy, rules: CacheRules, trace: Trace) -> bool:
+    """Whether the short kernel can do it.
 
-    size: Ints
-    stub: Ints  # size of the stub; -1 where a result is never cleared
-    is_result: Ints
-    request: Ints
-    starts: Ints  # position at which each message begins
-    messages: Ints  # messages begun by the end of each request's blocks
-    is_start: Ints
-    call: Ints  # of a result: its call, else -1
-    stop: Ints  # end of each request's blocks
-    waiting: Ints  # at each request the first call that waits for its result, or a large number
-    counted: Ints  # positions of the results that keep counts
-    seen: Ints  # how many of them each request has seen
-    held: tuple[Ints, Ints]  # probes that each block holds: offsets and values
-    stub_held: tuple[Ints, Ints]
-    at_start: Ints  # whether a probe stands in the system prompt
-    due: tuple[Ints, Ints]  # needs of each request, by source
-    need_source: Ints
-    need_counts: Ints
-    source_size: Ints
-    facts: int
-    prefix: int
+    Examples
+    --------
+    >>> from labkit.price.cache import ARTICLE_RULES
+    >>> empty = Trace("empty", (), ())
+    >>> plain(Policy(keep=5), ARTICLE_RULES, empty), plain(Policy(cap=500), ARTICLE_RULES, empty)
+    (True, False)
+    """
+    if rules.mode != "append_only" or (rules.thinking_bound and any(b.kind == "thinking" for b in trace.blocks)):
+        return False
+    return all(getattr(policy, name) == value for name, value in _OTHERS)
 
 
-_arrays: WeakKeyDictionary[Sizes, dict[Any, _Arrays]] = WeakKeyDictionary()
+def pays(requests: int) -> bool:
+    """Whether so many requests, over all policies, are worth the long kernel, which takes seconds to compile.
 
-
-def _prepared(trace: Trace, sizes: Sizes, policy: Policy) -> _Arrays:
-    kept = _arrays.setdefault(sizes, {})
-    key = (trace, policy.pinned, policy.stub_if_smaller, policy.stub_chars, policy.stub_text)
-    if key not in kept:
-        kept[key] = _prepare(trace, sizes, policy)
-    return kept[key]
-
-
-def _prepare(trace: Trace, sizes: Sizes, policy: Policy) -> _Arrays:
-    blocks, size = trace.blocks, np.array(sizes.blocks, dtype=np.int64)
-    n = len(blocks)
-    starts, is_start = [], np.zeros(n, np.int64)
-    for i, block in enumerate(blocks):
-        if i == 0 or block.message is None or block.message != blocks[i - 1].message:
-            starts.append(i)
-            is_start[i] = 1
-    call = np.full(n, -1, np.int64)
-    for result, asked in answers(blocks).items():
-        call[result] = asked
-    stub_size = np.full(n, -1, np.int64)
-    stubs: dict[int, str] = {}
-    counted = []
-    for i, block in enumerate(blocks):
-        if block.kind != "result" or block.tool in policy.pinned:
-            continue
-        counted.append(i)
-        text = stub(block, sizes.blocks[i], policy.stub_chars, policy.stub_text).text
-        tokens = sizes.count(text) + min(MESSAGE_OVERHEAD * int(is_start[i]), sizes.blocks[i])
-        if tokens < sizes.blocks[i] or not policy.stub_if_smaller:
-            stub_size[i], stubs[i] = tokens, text
-    stop, waiting, messages = _by_request(trace, is_start)
-    probes = Probes(trace, sizes)
-    held = _rows([probes.held(i) for i in range(n)])
-    stub_held = _rows([probes.in_text(stubs[i]) if i in stubs else () for i in range(n)])
-    order = sorted(range(len(probes.needs)), key=lambda k: (probes.needs[k].request, probes.needs[k].source))
-    last = len(trace.requests)
-    due: list[list[int]] = [[] for _ in range(last + 1)]
-    for k in order:
-        if 1 <= probes.needs[k].request <= last:
-            due[probes.needs[k].request].append(k)
-    sources = [need.source for need in probes.needs]
-    return _Arrays(
-        size=size,
-        stub=stub_size,
-        is_result=np.array([b.kind == "result" for b in blocks], dtype=np.int64),
-        request=np.array([b.request for b in blocks], dtype=np.int64),
-        starts=np.array(starts, dtype=np.int64),
-        messages=messages,
-        is_start=is_start,
-        call=call,
-        stop=stop,
-        waiting=waiting,
-        counted=np.array(counted, dtype=np.int64),
-        seen=np.searchsorted(np.array(counted, dtype=np.int64), stop).astype(np.int64),
-        held=held,
-        stub_held=stub_held,
-        at_start=np.array(probes.at_start, dtype=np.int64),
-        due=_rows(due[1:]),
-        need_source=np.array(sources, dtype=np.int64),
-        need_counts=np.array([k < probes.counted for k in range(len(sources))], dtype=np.int64),
-        source_size=np.array([probes.again(s) for s in sources], dtype=np.int64),
-        facts=len(trace.facts),
-        prefix=sizes.prefix(trace.requests[0].prefix),
-    )
-
-
-def _by_request(trace: Trace, is_start: Ints) -> tuple[Ints, Ints, Ints]:
-    """Of each request: the end of its blocks, the first call that waits, and the messages begun."""
-    blocks = trace.blocks
-    pending: dict[str | None, list[int]] = {}
-    spoke = -1
-    stops, firsts, begun = [], [], []
-    total = 0
-    for _, new in trace.new_blocks():
-        for i in new:
-            block = blocks[i]
-            total += int(is_start[i])
-            if block.kind == "call":
-                pending.setdefault(block.call_id, []).append(i)
-            elif block.kind == "result":
-                asked = pending.get(block.call_id)
-                if asked:
-                    asked.pop()
-                    if not asked:
-                        del pending[block.call_id]
-            elif speaks(block) or (block.role == "user" and block.kind != "thinking"):
-                spoke = i
-        stops.append(new.stop)
-        firsts.append(min((i for asked in pending.values() for i in asked if i > spoke), default=_FAR))
-        begun.append(total)
-    return tuple(np.array(v, dtype=np.int64) for v in (stops, firsts, begun))  # type: ignore[return-value]
-
-
-_FAR = 1 << 40
-
-
-def _rows(lists: list[Any]) -> tuple[Ints, Ints]:
-    """Lists of different lengths as offsets and values."""
-    offsets = np.zeros(len(lists) + 1, np.int64)
-    offsets[1:] = np.cumsum([len(row) for row in lists])
-    values = np.array([v for row in lists for v in row], dtype=np.int64)
-    return offsets, values
+    The reference engine does some ten thousand a second.
+    """
+    return requests > 100_000
 
 
 def run(trace: Trace, sizes: Sizes, policies: list[Policy], rules: CacheRules, summarizer: SizedSummarizer) -> Ints:
@@ -249,64 +171,77 @@ def run(trace: Trace, sizes: Sizes, policies: list[Policy], rules: CacheRules, s
     -------
     array of int, (policies, len(COLUMNS))
     """
-    from labkit.replay import fastpath_kernel
-
-    kernel: Any = fastpath_kernel.kernel
-
     out = np.zeros((len(policies), len(COLUMNS)), np.int64)
-    idle = np.full(len(trace.requests), -1.0)
-    for i in range(1, len(trace.requests)):
-        before, here = trace.requests[i - 1].start, trace.requests[i].start
-        if before is not None and here is not None:
-            idle[i] = here - before
     groups: dict[Any, list[int]] = {}
     for i, policy in enumerate(policies):
-        groups.setdefault(tuple(getattr(policy, name) for name in sorted(_GROUPS)), []).append(i)
-    for members in groups.values():
-        a = _prepared(trace, sizes, policies[members[0]])
-        knobs = np.array([_knobs(policies[i], rules, a.prefix) for i in members], dtype=np.float64)
-        part = np.zeros((len(members), len(COLUMNS)), np.int64)
-        shared = (idle, rules.minimum, summarizer.tokens, float(summarizer.share), summarizer.call != "free")
-
-        def work(
-            at: slice, knobs: NDArray[np.float64] = knobs, part: Ints = part, a: _Arrays = a, shared: Any = shared
-        ) -> None:
-            kernel(
-                knobs[at], *shared, MESSAGE_OVERHEAD, a.size, a.stub, a.is_result, a.request, a.starts, a.messages,
-                a.is_start, a.call, a.stop, a.waiting, a.counted, a.seen, *a.held, *a.stub_held, a.at_start, *a.due,
-                a.need_source, a.need_counts, a.source_size, a.facts, a.prefix, part[at],
-            )  # fmt: skip
-
-        # The kernel holds no lock, so threads share the work; small parts even out slow policies.
-        step = max(min(len(members) // (4 * THREADS), 512), 16)
-        slices = [slice(i, i + step) for i in range(0, len(members), step)]
+        if plain(policy, rules, trace):
+            key = ("plain", *(getattr(policy, name) for name in sorted(_GROUPS)))
+        else:
+            key = ("full", *(getattr(policy, name) for name in FORMS))
+        groups.setdefault(key, []).append(i)
+    for (kind, *_), members in groups.items():
+        some = [policies[i] for i in members]
+        start = start_plain if kind == "plain" else _start_full
+        work = start(trace, sizes, some, rules, summarizer)
+        part = np.zeros((len(some), len(COLUMNS)), np.int64)
+        # The kernels hold no lock, so threads share the work; small parts even out slow policies.
+        step = max(min(len(some) // (4 * THREADS), 512), 16)
+        slices = [slice(i, i + step) for i in range(0, len(some), step)]
         if len(slices) == 1:
-            work(slices[0])
+            work(slices[0], part)
         else:
             with ThreadPoolExecutor(THREADS) as pool:
-                list(pool.map(work, slices))
+                list(pool.map(work, slices, [part] * len(slices)))
         out[members] = part
     return out
 
 
-_NEVER = float(1 << 50)
+Work = Callable[[slice, Ints], None]
 
 
-def _knobs(policy: Policy, rules: CacheRules, prefix: int) -> tuple[float, ...]:
-    """The thresholds on the scale of the whole prompt; whole numbers, but for the lifetime."""
-    extra = 0 if policy.count_prefix else prefix
+def _start_full(
+    trace: Trace, sizes: Sizes, policies: list[Policy], rules: CacheRules, summarizer: SizedSummarizer
+) -> Work:
+    from labkit.replay import fastpath_full
 
-    def above(value: float | None, strict: bool = True) -> float:
-        return _NEVER if value is None else value + extra - (0 if strict else 1)
+    kernel: Any = fastpath_full.kernel
+    a = arrays(trace, sizes, policies[0], rules, summarizer)
+    prefix = sizes.prefix(trace.requests[0].prefix)
+    knobs = np.array([_all_knobs(policy, rules, prefix, summarizer.share) for policy in policies], dtype=np.float64)
+    return lambda at, part: kernel(knobs[at], a, part[at])
 
-    ttl = rules.ttl_1h if policy.lifetime == "1h" and rules.ttl_1h is not None else rules.ttl
+
+def _all_knobs(policy: Policy, rules: CacheRules, prefix: int, share: float) -> tuple[float, ...]:
+    """A policy as the row of numbers that the kernel for everything reads."""
+
+    def or_else(value: float | None, never: float) -> float:
+        return never if value is None else float(value)
+
+    bound = rules.thinking_bound and policy.edits_at == "client"
     return (
-        above(policy.trigger, policy.strict),
-        float(policy.floor),
-        _NEVER if policy.keep is None else float(policy.keep),
-        above(policy.compact_above),
-        float(policy.keep_recent),
-        _NEVER if policy.window is None else float(policy.window),
-        float(ttl),
-        float(policy.keep_alive),
+        or_else(policy.trigger, NEVER),
+        ("tokens", "tool_uses", "fraction").index(policy.trigger_by),
+        policy.strict,
+        0 if policy.count_prefix else prefix,
+        or_else(policy.window, NEVER),
+        or_else(policy.only_cold, -1),
+        policy.remembers,
+        policy.floor,
+        policy.floor_is == "target",
+        bool(policy.evict),
+        or_else(policy.keep, -1),
+        ("results", "groups", "user_turns", "tokens").index(policy.keep_by),
+        policy.pinned_take_keep,
+        policy.batch,
+        or_else(policy.keep_thinking, -1),
+        or_else(policy.compact_above, NEVER),
+        policy.keep_recent,
+        ("messages", "tokens").index(policy.keep_recent_by),
+        policy.keep_first,
+        policy.compact_before_pause,
+        or_else(policy.hand_off_above, NEVER),
+        lifetime(policy, rules),
+        policy.keep_alive,
+        (1 if policy.bound_thinking == "refuse" else 2) if bound else 0,
+        share,
     )

@@ -182,4 +182,4 @@ def kernel(  # type: ignore[no-untyped-def]
                         charged[source] = 1
                         sums[12] += source_size[first_of]
         sums[9] = unread
-        out[p, :] = sums
+        out[p, :18] = sums

@@ -7,11 +7,12 @@ what the model would have done with that context. The loss columns say what was 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace as changed
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
-from labkit.errors import InputError
+from labkit.errors import EditRefused, InputError
 from labkit.ladder.events import Step
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.notes import notes_of
@@ -79,7 +80,7 @@ def replay(
         policy=policy,
         summarizer=summarizer,
         read_notes=lambda: notes_of(trace.blocks[:seen]),
-        count=_remembering(sizes),
+        count=remembering(sizes),
         thinking_bound=rules.thinking_bound,
         prefix_tokens=sizes.prefix(trace.requests[0].prefix),
     )
@@ -131,8 +132,9 @@ def replay(
         manager.append(trace.blocks[i], sizes.blocks[i])
         fidelity.appeared(i)
     seen = len(trace.blocks)
-    fidelity.edited(manager.step())
-    usages = [e.usage for e in manager.events if e.usage is not None]
+    with suppress(EditRefused):  # of a request that was never sent: the run is what it was
+        fidelity.edited(manager.step())
+    usages = [e.usage for e in manager.events if e.usage is not None and e.request <= len(rows)]
     return Replay(
         trace=trace.name,
         policy=policy,
@@ -194,7 +196,7 @@ def _lines(trace: Trace) -> list[str]:
     return _kept_lines[trace]
 
 
-def _remembering(sizes: Sizes) -> Callable[[str], int]:
+def remembering(sizes: Sizes) -> Callable[[str], int]:
     """The counter of the sizes, which remembers stubs and summaries it has counted."""
     known = _kept_counts.setdefault(sizes, {})
 

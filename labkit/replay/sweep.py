@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import EditRefused, InputError
+from labkit.ladder.gate import refusal
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summarizer
 from labkit.ladder.summaries import SizedSummarizer
@@ -62,8 +63,8 @@ def sweep(
         Default: a size model of 1,500 tokens, which every engine can run. It says nothing, so a policy that
         compacts is charged for every fact and excerpt; give a summarizer with words to have them found.
     engine : {"auto", "fast", "reference"}
-        ``auto`` takes the compiled engine for what it can express and the reference for the rest; the
-        column ``engine`` says which.
+        ``auto`` takes the compiled engine for what it can express, where that pays for compiling it, and the
+        reference for the rest; the column ``engine`` says which.
     out : path, optional
         A folder for finished parts. A sweep that was interrupted goes on from them.
     progress : bool
@@ -147,7 +148,7 @@ class _Job:
 
         policies = self.policies[at : at + PART]
         sizes = measure(trace)
-        fast = [i for i, p in enumerate(policies) if self._fast(p, trace)]
+        fast = self._fast(policies, trace)
         slow = sorted(set(range(len(policies))) - set(fast))
         pieces = []
         if fast:
@@ -157,8 +158,8 @@ class _Job:
             piece = pd.DataFrame(columns, columns=list(fastpath.COLUMNS))
             piece.insert(0, "policy", [at + i for i in fast])
             piece.insert(1, "engine", "fast")
-            piece["offloaded"] = piece["uncached"] = 0
-            piece["refused"] = ""
+            refused, bound = piece["refused"].tolist(), piece.pop("bound").tolist()
+            piece["refused"] = [refusal(r, b) if r else "" for r, b in zip(refused, bound, strict=True)]
             pieces.append(piece)
         if slow:
             piece = pd.DataFrame([self._reference(trace, sizes, policies[i]) for i in slow])
@@ -171,20 +172,30 @@ class _Job:
         frame["facts"] = len(trace.facts)
         return frame
 
-    def _fast(self, policy: Policy, trace: Trace) -> bool:
+    def _fast(self, policies: list[Policy], trace: Trace) -> list[int]:
+        """Positions of the policies that go through the compiled engine."""
         if self.engine == "reference" or not fastpath.available() or self.card.bands:
-            return False
-        if not isinstance(self.summarizer, SizedSummarizer) and policy.compact_above is not None:
-            return False
-        return not fastpath.supports(policy, self.rules, trace)
+            return []
+        text = not isinstance(self.summarizer, SizedSummarizer)
+        chosen = [
+            i
+            for i, p in enumerate(policies)
+            if not (text and (p.compact_above is not None or p.hand_off_above is not None))
+            and not fastpath.supports(p, self.rules, trace)
+        ]
+        if self.engine == "fast":
+            return chosen
+        longer = {i for i in chosen if not fastpath.plain(policies[i], self.rules, trace)}
+        if longer and not fastpath.pays(len(longer) * len(trace.requests)):
+            return [i for i in chosen if i not in longer]
+        return chosen
 
     def _reference(self, trace: Trace, sizes: Sizes, policy: Policy) -> dict[str, Any]:
         try:
             run = replay(trace, policy, self.rules, sizes=sizes, summarizer=self.summarizer)
         except EditRefused as refused:
-            return {**dict.fromkeys((*fastpath.COLUMNS, "offloaded", "uncached"), 0), "refused": str(refused)}
-        uncached = sum(row.uncached for row in run.rows)
-        return {**columns_of(run), "offloaded": run.offloaded, "uncached": uncached, "refused": ""}
+            return {**dict.fromkeys(fastpath.COLUMNS[:-1], 0), "refused": str(refused)}
+        return {**columns_of(run), "refused": ""}
 
     def finished(self, frames: list[pd.DataFrame]) -> pd.DataFrame:
         """All rows, with the fields that vary, the costs and the saving."""
@@ -236,7 +247,7 @@ class _Job:
 
 
 def columns_of(run: Replay) -> dict[str, int]:
-    """The columns of :data:`labkit.replay.fastpath.COLUMNS` from a replay of the reference engine."""
+    """The columns of :data:`labkit.replay.fastpath.COLUMNS`, but for the last two, from the reference engine."""
     rows = run.rows
     made = [event for event in run.events if event.request <= len(rows)]
     paid = [event.usage for event in made if event.usage is not None]
@@ -259,6 +270,8 @@ def columns_of(run: Replay) -> dict[str, int]:
         "summaries_in": sum(usage.cache_read + usage.uncached for usage in paid),
         "summaries_out": sum(usage.output for usage in paid),
         "overflow": run.overflow or 0,
+        "offloaded": run.offloaded,
+        "uncached": sum(row.uncached for row in rows),
     }
 
 
