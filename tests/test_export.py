@@ -172,6 +172,8 @@ def test_nothing_is_exported_as_nothing() -> None:
     for target in TARGETS:
         made = export(Policy.nothing(), target)
         assert made.missing == () and made.headers == ()
+        idle = replace(Policy.nothing(), strict=False, count_prefix=False, keep_by="tokens")
+        assert export(idle, target).missing == ()  # without a trigger nothing asks for them
     # Old thinking goes when clear runs, and without a trigger it never does.
     never = replace(Policy.nothing(), keep_thinking=2, keep=5)
     assert export(never, "anthropic").config == {"edits": []}
@@ -205,6 +207,38 @@ def test_at_the_trigger_or_above_it() -> None:
         assert f"trigger={clear}," in text and f"trigger=('tokens', {summary})" in text
         assert f"max_tokens={clear}, keep_pairs" in export(policy, "pydantic-ai").text
     assert any(line.startswith("strict:") for line in export(Policy(strict=False), "anthropic").missing)
+
+
+def test_what_a_floor_means_to_a_target() -> None:
+    """A place to stop for LangChain, a minimum for the others: neither is written as the other."""
+    minimum = Policy(floor=5_000, compact_above=None)
+    stop = replace(minimum, floor_is="target")
+    assert "clear_at_least=0," in export(minimum, "langchain").text
+    assert any(
+        line.startswith("floor: clear_at_least is where clearing stops")
+        for line in export(minimum, "langchain").missing
+    )
+    assert "clear_at_least=5000," in export(stop, "langchain").text
+    assert "min_clear_tokens=5000," in export(minimum, "pydantic-ai").text
+    assert any(line.startswith("floor_is:") for line in export(stop, "pydantic-ai").missing)
+    assert any(line.startswith("floor_is:") for line in export(stop, "anthropic").missing)
+
+
+def test_superseding_leaves_pinned_tools_alone() -> None:
+    policy = replace(Policy.nothing(), evict={"same_call", "edited"}, pinned={"b", "a"}, floor=9)
+    made = export(policy, "pydantic-ai")
+    assert "if call.tool_name not in ['a', 'b'] else None)" in made.text
+    assert made.missing == (
+        "floor: superseded results go one by one here",
+        "evict: edited has no counterpart; only the same call made again supersedes a result",
+    )
+
+
+def test_the_servers_placeholder_is_said_of_a_clients_policy() -> None:
+    client = Policy(compact_above=None, pinned=())
+    said = "stub_text: the server writes a placeholder of its own, however short the result"
+    assert export(client, "anthropic").missing == (said,)
+    assert export(replace(client, edits_at="server"), "anthropic").missing == ()
 
 
 def test_a_summary_that_leaves_nothing() -> None:
