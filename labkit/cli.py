@@ -180,6 +180,22 @@ def sweep_command(
         _lines(result.lines())
 
 
+@app.command("bench1")
+def bench1_command(
+    seeds: Annotated[int, typer.Option(help="Services and agents to run, from seed 0.")] = 20,
+    curve: Annotated[str | None, typer.Option(help="A recall curve by name; default: perfect recall.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Migrate a generated service with an unbounded and with a budgeted context; simulated, no model."""
+    from labkit.bench1.report import benched
+
+    made = benched(seeds, curve, lambda line: print(line, file=sys.stderr))
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        _lines(made.lines())
+
+
 @app.command("export")
 def export_command(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help="A preset or a JSON file.")],

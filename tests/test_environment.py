@@ -54,7 +54,7 @@ def test_python_is_one_minor_that_the_project_allows(root: Path) -> None:
 def test_channels_and_the_project_itself(root: Path) -> None:
     _, _, channels, dependencies = conda(root)
     assert channels == ["conda-forge", "nodefaults"]
-    assert dependencies[-2:] == ["pip", {"pip": ["-e ."]}]
+    assert dependencies[-2:] == ["pip", {"pip": ["-e .[bench1]"]}]
     assert "pip install --no-deps -e ." in (root / "postBuild").read_text(encoding="utf-8")
 
 
@@ -97,7 +97,8 @@ def imported(folder: Path) -> set[str]:
 def test_labkit_imports_only_what_is_declared(root: Path) -> None:
     declared = project(root)
     extras = declared["optional-dependencies"]
-    known = {Requirement(t).name for t in [*declared["dependencies"], *extras["fast"], *extras["live"]]}
+    known = {Requirement(t).name for t in [*declared["dependencies"], *extras["fast"], *extras["live"], *extras["bench1"]]}
+    known = {name.replace("-", "_") for name in known}
     # These come with pandas, ipykernel and ipywidgets, which promise them.
     assert imported(root / "labkit") <= known | {"numpy", "IPython", "jupyter_core", "traitlets"} | OFFERED
 
