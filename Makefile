@@ -49,7 +49,7 @@ learner:
 conformance:
 	@VENV=.venv-conformance PYTHON="$(PYTHON)" sh scripts/setup.sh test
 	@.venv-conformance/bin/python -m pip install -q -r tests/conformance/requirements.txt
-	@LABKIT_CONFORMANCE=1 .venv-conformance/bin/python -m pytest -q -W default tests/test_conformance.py $(ARGS)
+	@LABKIT_CONFORMANCE=1 .venv-conformance/bin/python -m pytest -q -W default tests/test_conformance.py tests/test_tokenbill.py $(ARGS)
 
 clean:
 	rm -rf "$(VENV)" .venv-conformance build dist test-results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
