@@ -97,7 +97,7 @@ class Context:
         self.results -= sum(stands(slot.block) for slot in old)
         for slot in old:
             slot.position = -1
-        self._place([*self.slots[:start], *new, *self.slots[stop:]], start)
+        self._place(start, [*new, *self.slots[stop:]])
         left = {i: [s for s in slots if s.position >= 0] for i, slots in self.waiting.items()}
         self.waiting = {i: slots for i, slots in left.items() if slots}
 
@@ -118,7 +118,7 @@ class Context:
         first, names = gone[0].position, {id(slot) for slot in gone}
         for slot in gone:
             slot.position = -1
-        self._place([s for i, s in enumerate(self.slots) if i < first or id(s) not in names], first)
+        self._place(first, [slot for slot in self.slots[first:] if id(slot) not in names])
         self.thinking -= len(gone)
         return before - self.total
 
@@ -160,10 +160,11 @@ class Context:
         self.turn, self.thinking, self.results = other.turn, other.thinking, other.results
         self.spoke, self.waiting = other.spoke, other.waiting
 
-    def _place(self, slots: list[Slot], first: int) -> None:
-        self.slots = slots
-        for position in range(first, len(slots)):
-            slots[position].position = position
+    def _place(self, first: int, slots: list[Slot]) -> None:
+        """Let the context go on with these slots from a position; what stands before it is not walked over."""
+        self.slots[first:] = slots
+        for position, slot in enumerate(slots, first):
+            slot.position = position
 
 
 def stands(block: Block) -> bool:

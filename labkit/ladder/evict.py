@@ -98,7 +98,7 @@ class Eviction:
     Parameters
     ----------
     policy : Policy
-        Uses ``evict``, ``pinned``, ``floor`` and ``stub_text``.
+        Uses ``evict``, ``pinned``, ``floor``, ``edits_at`` and the stub's fields.
     count : callable
         Tokens of a text.
     """
@@ -106,7 +106,10 @@ class Eviction:
     def __init__(self, policy: Policy, count: Callable[[str], int]) -> None:
         self._policy, self._count = policy, count
         self._calls: dict[tuple[str | None, str | None], Slot] = {}
-        self._reads: dict[str, list[tuple[Slot, str]]] = {}
+        # By path: reads of a part that no whole read has followed, and all others. Apart, so that a whole
+        # read walks over each part once.
+        self._parts: dict[str, list[Slot]] = {}
+        self._reads: dict[str, list[Slot]] = {}
         self._due: dict[int, tuple[Slot, Block, int]] = {}  # by the slot's identity
 
     def appended(self, slot: Slot) -> None:
@@ -122,14 +125,15 @@ class Eviction:
             return
         if use.does == "change":
             if not any(word in block.text for word in ERROR_WORDS):  # a change that failed changes nothing
-                for read, _ in self._reads.pop(use.path, ()):
+                for read in [*self._reads.pop(use.path, ()), *self._parts.pop(use.path, ())]:
                     self._supersede(read, "edited" if "edited" in policy.evict else "")
+        elif use.part:
+            self._parts.setdefault(use.path, []).append(slot)
         else:
-            reads = self._reads.setdefault(use.path, [])
-            if not use.part and "wider_read" in policy.evict:
-                for read, part in reads:
-                    self._supersede(read, "wider_read" if part else "")
-            reads.append((slot, use.part))
+            parts = self._parts.pop(use.path, [])
+            for read in parts if "wider_read" in policy.evict else ():
+                self._supersede(read, "wider_read")
+            self._reads.setdefault(use.path, []).extend([*parts, slot])
 
     def _supersede(self, slot: Slot | None, why: str) -> None:
         if slot is None or not why or slot.position < 0 or not stands(slot.block) or id(slot) in self._due:
@@ -163,4 +167,13 @@ class Eviction:
         kept = context.intact_before(first)
         for slot, block, size in ready:
             context.replace(slot, block, size)
-        return Event(request, "evicted", len(ready), freed, kept, removed=removed, added=removed - freed)
+        return Event(
+            request,
+            "evicted",
+            len(ready),
+            freed,
+            kept,
+            side=self._policy.edits_at,
+            removed=removed,
+            added=removed - freed,
+        )
