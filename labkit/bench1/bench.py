@@ -8,12 +8,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
-from labkit.bench1.agent import Agent, Recall
+from labkit.bench1.agent import Agent, Recall, SiteRecord
 from labkit.bench1.run import Outcome, curves, play, policies, run
 from labkit.errors import InputError
+from labkit.replay.replay import replay
 
 __all__ = [
     "Cell",
@@ -28,7 +30,7 @@ __all__ = [
     "wilson",
 ]
 
-HALVES = (10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
+HALVES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
 HAZARDS = (0.0, 0.1)
 WINDOWS = (32_000, 200_000)
 
@@ -245,16 +247,15 @@ def _shifted(policy: Any, filler: int) -> Any:
 def reread_check(seeds: int = 20) -> list[tuple[int, int, int]]:
     """What a replay of the unbounded run predicts, and what the agent does: (seed, predicted, made).
 
-    Predicted: results that the budgeted policy removes and that a later call of the unbounded run repeats.
+    Predicted: requests of the replayed unbounded run that lack an excerpt of a result which the policy removed.
     Made: reads and searches that the agent, under the policy, makes again. Recall is perfect in both.
     """
-    from labkit.record.sizes import measure
-    from labkit.replay.usedagain import used_again
-
     both, rows = policies(), []
     for seed in range(seeds):
         _, trace = play(seed, both["unbounded"], Agent(Recall(), 0.0, seed))
-        predicted = len({u.position for u in used_again(trace, both["budgeted"], measure(trace))})
+        replayed = replay(trace, both["budgeted"], summarizer=SiteRecord()).rows
+        charged = [0, *(row.reread_tokens for row in replayed)]
+        predicted = sum(after > before for before, after in pairwise(charged))
         rows.append((seed, predicted, run(seed, both["budgeted"]).rereads))
     return rows
 
@@ -273,7 +274,7 @@ def results(seeds: int = 20, jobs: int = 2) -> dict[str, Any]:
         "careless": [_plain(c) for c in map_cells(HALVES, (0.0,), WINDOWS[-1:], seeds=seeds, jobs=jobs, drop=1)],
         "occupied": {
             "curve": "GPT-4o, NoLiMa",
-            "rows": occupied(curves()["GPT-4o, NoLiMa"], (0, 8_000, 16_000, 32_000, 64_000), seeds=seeds),
+            "rows": occupied(curves()["GPT-4o, NoLiMa"], (0, 16_000, 32_000, 64_000), seeds=seeds),
         },
         "rereads": reread_check(seeds),
     }

@@ -100,6 +100,7 @@ _NAMES = (
 )
 
 
+@lru_cache(maxsize=4_096)
 def _site(site: Site, before: str, after: str) -> tuple[str, str]:
     if _raw(after):
         return "missed", ""

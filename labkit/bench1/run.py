@@ -242,6 +242,6 @@ class _Book:
         self.seconds += rates["tools"]
         self.rereads += move.tool in ("list", "grep", "read") and move in self.moves
         self.moves.append(move)
-        made = {"tool": move.tool, "args": move.args, "call_id": f"c{len(self.requests)}"}
+        made: dict[str, Any] = {"tool": move.tool, "args": move.args, "call_id": f"c{len(self.requests)}"}
         self._append(Block("call", "assistant", text, **made))
         self._append(Block("result", "tool", result, **made))

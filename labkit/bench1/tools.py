@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from labkit.bench1.script import parse
@@ -12,6 +13,11 @@ __all__ = ["NAMES", "Tools"]
 NAMES = ("list", "grep", "read", "edit", "check")
 """list(): all paths; grep(text): lines that hold it; read(path); edit(path, old, new): old must stand there once;
 check(): which files do not parse. No tool says which sites are left: that is the agent's work."""
+
+
+@lru_cache(maxsize=4_096)
+def _broken(text: str) -> bool:
+    return bool(parse(text).root_node.has_error)
 
 
 class Tools:
@@ -69,7 +75,7 @@ class Tools:
 
     def check(self) -> str:
         """One line a file: whether it parses."""
-        lines = [f"{'FAIL' if parse(text).root_node.has_error else 'ok'} {path}" for path, text in self.files().items()]
+        lines = [f"{'FAIL' if _broken(text) else 'ok'} {path}" for path, text in self.files().items()]
         return "\n".join([*lines, f"{sum(line.startswith('ok') for line in lines)} of {len(lines)} files parse"])
 
     def _inside(self, path: str) -> Path:

@@ -25,11 +25,32 @@ from labkit.price.prices import Prices
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.isolation_form import Work
-from labkit.show import cache_views, handoff_views, isolation_views, memory_views, sweep_views, views, views_session
+from labkit.show import (
+    bench_views,
+    cache_views,
+    handoff_views,
+    isolation_views,
+    memory_views,
+    sweep_views,
+    views,
+    views_session,
+)
 from labkit.show.setup import Control, Setup, View
 from labkit.show.style import HEIGHT, Spec, template
 
-__all__ = ["billed", "cache", "handoff", "isolation", "ladder", "memory", "mode", "results", "session", "sweeps"]
+__all__ = [
+    "bench1",
+    "billed",
+    "cache",
+    "handoff",
+    "isolation",
+    "ladder",
+    "memory",
+    "mode",
+    "results",
+    "session",
+    "sweeps",
+]
 
 mode = "auto"
 """``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
@@ -59,6 +80,22 @@ def billed(trace: Trace) -> Any:
         The figure where widgets will not show, with one line that says why.
     """
     return _panel(lambda: views.billed(trace))
+
+
+def bench1(results: Mapping[str, Any]) -> Any:
+    """BENCH-1 over the slope of recall: choose the stop hazard, the window and the record.
+
+    Parameters
+    ----------
+    results : mapping
+        ``data/results/bench1.json``.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: bench_views.bench1(results))
 
 
 def results(trace: Trace) -> Any:

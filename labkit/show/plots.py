@@ -18,6 +18,7 @@ from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
 from labkit.show.bars import fig_audit, fig_results
+from labkit.show.bench_views import describe_bench1, fig_bench1
 from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
 from labkit.show.handoff_views import describe_lanes, fig_lanes
 from labkit.show.isolation_views import describe_isolation, fig_isolation
@@ -39,6 +40,7 @@ from labkit.show.words import (
 
 __all__ = [
     "describe_audit",
+    "describe_bench1",
     "describe_billed",
     "describe_decision",
     "describe_isolation",
@@ -52,6 +54,7 @@ __all__ = [
     "describe_session",
     "describe_sweep",
     "fig_audit",
+    "fig_bench1",
     "fig_billed",
     "fig_isolation",
     "fig_ladder",
