@@ -43,15 +43,17 @@ def killed(path: str) -> None:
 
 
 def count(path: str, name: str, times: str) -> None:
-    """Add a step each time, and say how many conflicts there were."""
+    """Count one up in a step of its own each time, and say how many conflicts there were."""
     store, conflicts = JsonStore(path), 0
-    for n in range(int(times)):
 
-        def add(before: Artifact | None, step: str = f"{name}-{n}") -> Artifact:
-            assert before is not None
-            return replace(before, open=(*before.open, Open(step)))
+    def up(before: Artifact | None) -> Artifact:
+        assert before is not None
+        steps = {o.step: o for o in before.open}
+        steps[name] = Open(name, request=((steps[name].request or 0) if name in steps else 0) + 1)
+        return replace(before, open=tuple(steps.values()))
 
-        conflicts += len(store.update(add, tries=1_000_000)[1])
+    for _ in range(int(times)):
+        conflicts += len(store.update(up, tries=1_000_000)[1])
     print(conflicts)
 
 
