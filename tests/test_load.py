@@ -163,3 +163,17 @@ def test_what_the_fast_parser_refuses_is_read_as_before(line: str, said: str | N
     assert len(lines) == (3 if said is None else 2)
     assert [w for w in warnings if said is not None and said in w] == warnings
     assert bool(warnings) == (said is not None)
+
+
+@pytest.mark.parametrize("value", [-5, "12", 1e12, True, [3]])
+def test_counts_that_are_none_are_said(value: object, tmp_path: Path) -> None:
+    message = {"role": "assistant", "content": "x", "usage": {"input": 9, "output": value}}
+    rows = [
+        {"type": "session", "id": "s", "version": 3, "cwd": "/a"},
+        {"type": "message", "id": "a", "message": message},
+    ]
+    trace = load(write(tmp_path / "a.jsonl", *rows))
+    assert trace.usage is not None and (trace.usage.total_input, trace.usage.output) == (9, 0)
+    assert f"1 recorded counts are no numbers of tokens ({value!r}): they are taken as 0" in trace.warnings
+    message["usage"] = {"input": 9, "output": 4}
+    assert not any("no numbers of tokens" in w for w in load(write(tmp_path / "a.jsonl", *rows)).warnings)

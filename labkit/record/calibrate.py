@@ -129,7 +129,10 @@ def starts_midway(trace: Trace) -> bool:
 
 
 def _prefix(trace: Trace, sizes: Sizes) -> tuple[int, str]:
-    if any(p.system is not None or p.tools is not None for p in trace.prefixes):
+    held = [name for name in ("system", "tools") if any(getattr(p, name) is not None for p in trace.prefixes)]
+    if held == ["system"] and trace.kind != "scripted" and trace.usage is not None:
+        return 0, "the record holds the system prompt and no tool schemas: what these take stands in the residual"
+    if held:
         return 0, "the record holds system prompt and tool schemas; they were counted"
     first = next((r for r in trace.requests if r.usage is not None), None)
     if first is None or first.usage is None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 from labkit.errors import InputError
+from labkit.record.formats.common import odd_counts
 from labkit.record.formats.jsonl import Watcher, first_object, read_text, watched
 from labkit.record.formats.whole import forget
 from labkit.record.sidecar import attach
@@ -114,7 +116,7 @@ def _load(path: Path) -> Trace:
     if path.is_dir():
         for module in formats():
             if getattr(module, "FOLDERS", False) and module.matches(path):
-                return attach(module.read(path), path)
+                return attach(_read(module, path), path)
         return _load(_only_session(path, path.rglob("*")))
     if not exists and glob.has_magic(str(path)):
         return _load(_only_session(path, map(Path, glob.iglob(str(path), recursive=True))))
@@ -127,7 +129,7 @@ def _load(path: Path) -> Trace:
     try:
         for module in formats():
             if module.matches(path):
-                return attach(module.read(path), path)
+                return attach(_read(module, path), path)
     finally:
         forget()
     read_text(path)  # a binary file has a sentence of its own
@@ -137,6 +139,16 @@ def _load(path: Path) -> Trace:
         f"{path} is not in a format labkit knows ({seen}): give a session of Claude Code, Codex, Gemini CLI or one of "
         f"{len(FORMATS) - 3} other kinds; 'labkit formats' lists them"
     )
+
+
+def _read(module: Format, path: Path) -> Trace:
+    with odd_counts() as odd:
+        trace = module.read(path)
+    if not odd or module.NAME == "Claude Code":  # which says it line by line
+        return trace
+    shown = ", ".join(dict.fromkeys(odd[:3])) + (", ..." if odd[3:] else "")
+    said = f"{len(odd)} recorded counts are no numbers of tokens ({shown}): they are taken as 0"
+    return replace(trace, warnings=(*trace.warnings, said))
 
 
 def _only_session(given: Path, files: Iterable[Path]) -> Path:

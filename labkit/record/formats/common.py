@@ -7,10 +7,13 @@ whatever JSON offers and gives a value or ``None``: a strange field must not cos
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["as_dict", "as_list", "as_text", "epoch", "json_text", "short_args", "timestamp", "tokens"]
+__all__ = ["as_dict", "as_list", "as_text", "epoch", "json_text", "odd_counts", "short_args", "timestamp", "tokens"]
 
 # Counts above this are not tokens of one response but damage.
 _LARGEST = 10**9
@@ -82,8 +85,33 @@ def tokens(value: Any) -> int:
     if type(value) is int and 0 <= value <= _LARGEST:  # nearly always
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
+        odd = _odd.get()
+        if odd is not None and value is not None:
+            odd.append(f"{value!r:.40}")
         return 0
     return int(value)
+
+
+_odd: ContextVar[list[str] | None] = ContextVar("odd", default=None)
+
+
+@contextmanager
+def odd_counts() -> Iterator[list[str]]:
+    """Collect what :func:`tokens` was given and took as 0, though it was recorded.
+
+    Examples
+    --------
+    >>> with odd_counts() as odd:
+    ...     total = tokens(5) + tokens(-3) + tokens("12") + tokens(None)
+    >>> total, odd
+    (5, ['-3', "'12'"])
+    """
+    odd: list[str] = []
+    token = _odd.set(odd)
+    try:
+        yield odd
+    finally:
+        _odd.reset(token)
 
 
 def json_text(value: Any) -> str:
