@@ -21,6 +21,7 @@ from labkit.replay.advice import advise
 from labkit.replay.audit import audit
 from labkit.show.page import page, timeline
 from labkit.show.session_report import MOST_LINES, WIDTH, dollars, first_screen
+from session_lines import user, write
 
 SAMPLE = str(data_path("sessions", "sample"))
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)> javascript:x \x1b[31m\u202e [link=http://x]y[/link]"
@@ -242,3 +243,9 @@ def test_every_real_session_fits_the_first_screen(corpus: Path) -> None:
         assert max(map(len, lines)) <= WIDTH + 1, (file.name, max(lines, key=len))
         seen += 1
     assert seen >= 30
+
+
+def test_a_session_without_a_request_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "a.jsonl", user("go"))
+    assert cli.main(["audit", str(path)]) == 2
+    assert "holds no request to a model: there is nothing to audit" in capsys.readouterr().err

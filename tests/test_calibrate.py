@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,12 @@ def test_the_prefix_of_real_sessions(corpus: Path, name: str, prefix: int) -> No
     fit = calibrate(load(path))
     assert fit.prefix == prefix
     assert 1.1 < fit.sizes.scale < 1.3
+
+
+def test_a_record_without_tool_schemas_does_not_claim_them() -> None:
+    blocks = (Block("text", "user", "go", request=1),)
+    trace = Trace("tiny", blocks, (Request(1, usage=Usage(9_000)),), (Prefix(system="Be brief."),))
+    fit = calibrate(trace)
+    assert (fit.prefix, "no tool schemas" in fit.prefix_from) == (0, True)
+    both = replace(trace, prefixes=(Prefix("Be brief.", "[]"),))
+    assert "tool schemas; they were counted" in calibrate(both).prefix_from

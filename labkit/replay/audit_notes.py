@@ -22,7 +22,7 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
             "system prompt and tool schemas are not in the record and stand together as fixed_prefix_unsplit: "
             + fit.prefix_from
         )
-    elif trace.kind != "scripted" and not any(p.system or p.tools for p in trace.prefixes):
+    elif trace.kind != "scripted" and not any(p.tools for p in trace.prefixes):
         found.append(fit.prefix_from)
     if trace.requests and starts_midway(trace):
         found.append("the record starts in the middle of a session: what came before it stands in the residual")
