@@ -244,7 +244,8 @@ def _superseded(blocks: Sequence[Block], policy: Policy) -> dict[int, tuple[int,
     """Results that are overtaken: by which later result first, and why; as :mod:`labkit.ladder.evict` has it."""
     found: dict[int, tuple[int, str]] = {}
     calls: dict[tuple[str | None, str | None], int] = {}
-    reads: dict[str, list[tuple[int, str]]] = {}
+    parts: dict[str, list[int]] = {}
+    reads: dict[str, list[int]] = {}
     if not policy.evict:
         return found
     for i, block in enumerate(blocks):
@@ -260,16 +261,16 @@ def _superseded(blocks: Sequence[Block], policy: Policy) -> dict[int, tuple[int,
             continue
         if use.does == "change":
             if not any(word in block.text for word in ERROR_WORDS):
-                for read, _ in reads.pop(use.path, ()):
+                for read in [*reads.pop(use.path, ()), *parts.pop(use.path, ())]:
                     if "edited" in policy.evict:
                         found.setdefault(read, (i, "edited"))
-            continue
-        listed = reads.setdefault(use.path, [])
-        if not use.part and "wider_read" in policy.evict:
-            for read, part in listed:
-                if part:
-                    found.setdefault(read, (i, "wider_read"))
-        listed.append((i, use.part))
+        elif use.part:
+            parts.setdefault(use.path, []).append(i)
+        else:
+            narrower = parts.pop(use.path, [])
+            for read in narrower if "wider_read" in policy.evict else ():
+                found.setdefault(read, (i, "wider_read"))
+            reads.setdefault(use.path, []).extend([*narrower, i])
     return found
 
 

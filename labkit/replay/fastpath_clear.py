@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.replay.fastpath_context import compiled, drop, intact_before, replace
+from labkit.replay.fastpath_compiler import compiled
+from labkit.replay.fastpath_context import drop, intact_before, replace
 from labkit.replay.fastpath_names import (
     B_BARE,
     B_CALL,

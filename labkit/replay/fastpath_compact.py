@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from labkit.replay.fastpath_clear import drop_after, refused
-from labkit.replay.fastpath_context import begin_units, compiled, intact_before, same_message, splice, unit
+from labkit.replay.fastpath_compiler import compiled
+from labkit.replay.fastpath_context import begin_units, intact_before, same_message, splice, unit
 from labkit.replay.fastpath_names import (
     ABANDONED,
     B_ANSWER,

@@ -7,12 +7,11 @@ a summary stands in the place of the first block that it replaces.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numba import njit
 
+from labkit.replay.fastpath_compiler import compiled
 from labkit.replay.fastpath_names import (
     ABANDONED,
     B_ASSISTANT,
@@ -77,17 +76,7 @@ from labkit.replay.fastpath_names import (
     WHOLE,
 )  # fmt: skip
 
-__all__ = ["Made", "append", "begin", "compiled", "drop", "intact_before", "replace", "scratch", "splice"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F) -> F:
-    """Compile a function as part of the kernel that calls it; only the kernel is kept on disk."""
-    compiler: Any = njit
-    made: F = compiler(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)(function)
-    return made
-
+__all__ = ["Made", "append", "begin", "drop", "intact_before", "replace", "scratch", "splice"]
 
 Made = namedtuple("Made", "v b f")
 """What one replay works with: running figures, a row for each thing known of the blocks, and of the facts."""

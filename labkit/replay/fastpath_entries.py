@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.replay.fastpath_context import compiled
+from labkit.replay.fastpath_compiler import compiled
 from labkit.replay.fastpath_names import C_AT_LAST, C_AT_SYSTEM, C_LOOKBACK, C_MINIMUM, C_PREFIX, C_STEP, LAST, S_PLACE
 
 __all__ = ["Held", "forget", "nothing_held", "spend"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from labkit.replay.fastpath_context import append, begin, compiled, scratch
+from labkit.replay.fastpath_compiler import compiled, kept
+from labkit.replay.fastpath_context import append, begin, scratch
 from labkit.replay.fastpath_entries import Held, forget, nothing_held, spend
 from labkit.replay.fastpath_names import (
     ALIVE,
@@ -193,7 +193,7 @@ def compare(had: int, last_total: int, new: int, t: Any, s: Any, before: Any) ->
 def _kernel(sources: str) -> Any:
     # What is kept on disk is found again by the code of this function and by what it closes over: so with the
     # digest of all that it calls in its closure, no change of those is overlooked.
-    @njit(cache=True, nogil=True, error_model="numpy")
+    @kept
     def run(knobs: Any, t: Any, out: Any) -> str:
         s = scratch(t.b.shape[1] - 1, t.c[C_FACTS])
         requests = t.r.shape[1] - 1

@@ -7,12 +7,13 @@ and the blocks from ``base`` on; a cleared result keeps its place with another s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from labkit.replay.fastpath_compiler import kept
 
 __all__ = ["kernel"]
 
 
-@njit(cache=True, nogil=True)
+@kept
 def kernel(  # type: ignore[no-untyped-def]
     knobs, idle, minimum, summary_tokens, summary_share, billed, overhead,
     size, stub, is_result, request, starts, messages, is_start, call, stop, waiting, counted,

@@ -6,7 +6,7 @@ from typing import Any
 
 from labkit.replay.fastpath_clear import clear, evict
 from labkit.replay.fastpath_compact import compact, hand_off
-from labkit.replay.fastpath_context import compiled
+from labkit.replay.fastpath_compiler import compiled
 from labkit.replay.fastpath_names import (
     BEFORE_PAUSE,
     COMPACT,

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from labkit.ladder.events import Step
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Fact, Need, Trace
-from labkit.replay.uses import excerpts_in, found_needs
+from labkit.replay.uses import excerpts_in, found_holders, found_needs
 
 __all__ = ["Fidelity", "Probes"]
 
@@ -135,7 +135,11 @@ class Probes:
         for k, need in enumerate(found, start=len(listed)):
             self._found.setdefault(need.excerpt, []).append(k)
         if trace not in _kept:
-            _kept[trace] = ([self._look(block.text) for block in trace.blocks], {})
+            written = [[k for k, probe in self._written if probe in block.text] for block in trace.blocks]
+            for excerpt, positions in found_holders(trace).items():
+                for position in positions:
+                    written[position] += self._found[excerpt]
+            _kept[trace] = ([tuple(held) for held in written], {})
         self._holds, self._texts = _kept[trace]
         # Facts can stand in the system prompt, which no rung edits.
         self.at_start = [0] * (len(trace.facts) + len(self.needs))

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from labkit.record.trace import Need, Trace
 
-__all__ = ["excerpts_in", "found_needs", "needs_of"]
+__all__ = ["excerpts_in", "found_holders", "found_needs", "needs_of"]
 
 # A word that nobody would guess: it has a digit, an inner mark, or a capital behind a small letter.
 _WORD = re.compile(r"\w[\w./@:#-]*\w")
@@ -24,7 +24,7 @@ _SHORTEST = 5
 # A word that many blocks show is the run's vocabulary, and no excerpt of one of them.
 _MOST_BLOCKS = 8
 
-_found: WeakKeyDictionary[Trace, tuple[Need, ...]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Trace, tuple[tuple[Need, ...], dict[str, list[int]]]] = WeakKeyDictionary()
 
 
 def needs_of(trace: Trace) -> tuple[Need, ...]:
@@ -57,8 +57,19 @@ def needs_of(trace: Trace) -> tuple[Need, ...]:
 
 def found_needs(trace: Trace) -> tuple[Need, ...]:
     """The needs that are found in a trace, whatever it lists; kept for the life of the trace."""
+    return _looked(trace)[0]
+
+
+def found_holders(trace: Trace) -> dict[str, list[int]]:
+    """Of each excerpt of a found need, the positions of the blocks that hold it."""
+    return _looked(trace)[1]
+
+
+def _looked(trace: Trace) -> tuple[tuple[Need, ...], dict[str, list[int]]]:
     if trace not in _found:
-        _found[trace] = tuple(_search(trace))
+        holders: dict[str, list[int]] = {}
+        needs = tuple(_search(trace, holders))
+        _found[trace] = (needs, {need.excerpt: holders[need.excerpt] for need in needs})
     return _found[trace]
 
 
@@ -84,9 +95,9 @@ def excerpts_in(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _search(trace: Trace) -> Iterator[Need]:
+def _search(trace: Trace, holders: dict[str, list[int]]) -> Iterator[Need]:
+    """Find the needs; ``holders`` is filled with the blocks that hold each excerpt."""
     shown: dict[str, int] = {}  # excerpt to the newest result that shows it
-    seen: dict[str, int] = {}  # blocks that hold it
     known: set[str] = set()  # said by somebody before a result showed it
     for prefix in trace.prefixes:
         known |= excerpts_in((prefix.system or "") + "\n" + (prefix.tools or ""))
@@ -97,11 +108,11 @@ def _search(trace: Trace) -> Iterator[Need]:
                 if excerpt not in known:
                     shown[excerpt] = position
         elif block.role == "assistant":
-            used = [e for e in excerpts if e in shown and seen[e] <= _MOST_BLOCKS]
+            used = [e for e in excerpts if e in shown and len(holders[e]) <= _MOST_BLOCKS]
             for excerpt in sorted(used):
                 # What was answered to request r stands in the input of r + 1.
                 yield Need(shown[excerpt], max(block.request - 1, 1), excerpt)
         if block.kind != "result":
             known |= {e for e in excerpts if e not in shown}
         for excerpt in excerpts:
-            seen[excerpt] = seen.get(excerpt, 0) + 1
+            holders.setdefault(excerpt, []).append(position)
