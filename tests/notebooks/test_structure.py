@@ -22,6 +22,7 @@ WRITTEN = [
     "04_memory",
     "05_handoff_artifacts",
     "06_subagent_isolation",
+    "07_bench1",
     "08_your_own_session",
     "09_parameter_sweeps",
 ]
