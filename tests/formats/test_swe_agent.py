@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.record.edits import as_sent, unedited
+from labkit.record.formats import swe_agent
 from labkit.record.load import load
 from labkit.record.trace import Edit, Trace
 from mutants import mutants, read_damaged, sound
@@ -101,6 +102,11 @@ def test_a_command_in_text_is_a_call_and_no_character_is_lost() -> None:
     assert (trace.blocks[3].tool, trace.blocks[4].tool, trace.blocks[4].args) == ("ls", "ls", "ls")
     assert "1 calls have no result in this file; kept" in trace.warnings
     assert any("last_n_observations" in w and "no prompt is recorded" in w for w in trace.warnings)
+
+
+def test_a_processor_with_a_name_of_several_lines_breaks_no_warning() -> None:
+    agent = {"history_processors": [{"type": "last_n\n  observations"}, {"type": "cache_control"}, "x"]}
+    assert swe_agent._processors(agent) == ["last_n observations"]
 
 
 def test_zeros_beside_calls_mean_that_nothing_was_counted() -> None:

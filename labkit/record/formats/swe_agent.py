@@ -94,7 +94,8 @@ def _processors(agent: dict[str, Any]) -> list[str]:
     """Names of the history processors that change what is sent."""
     given = [*as_list(agent.get("history_processors")), agent.get("history_processor")]
     names = [as_text(as_dict(processor).get("type")) for processor in given]
-    return [name for name in names if name and name not in ("cache_control", "default")]
+    # A name is one short word; whatever stands there instead must not break a warning's line.
+    return [" ".join(name.split())[:40] for name in names if name and name not in ("cache_control", "default")]
 
 
 def _from_steps(steps: list[dict[str, Any]], prompts: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
