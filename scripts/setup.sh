@@ -88,6 +88,6 @@ fi
 
 if [ "$want" = test ] && ! done_before test; then
     say "Installing what the checks need ..."
-    install -e '.[test,live,bench1]' || { say "The installation failed; the lines above say why."; exit 1; }
+    install -e '.[test,live,bench1,scale]' || { say "The installation failed; the lines above say why."; exit 1; }
     printf '%s' "$key" >"$venv/.done-test"
 fi

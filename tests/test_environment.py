@@ -97,7 +97,8 @@ def imported(folder: Path) -> set[str]:
 def test_labkit_imports_only_what_is_declared(root: Path) -> None:
     declared = project(root)
     extras = declared["optional-dependencies"]
-    known = {Requirement(t).name for t in [*declared["dependencies"], *extras["fast"], *extras["live"], *extras["bench1"]]}
+    used = [text for name in ("fast", "live", "bench1", "scale") for text in extras[name]]
+    known = {Requirement(text).name for text in [*declared["dependencies"], *used]}
     known = {name.replace("-", "_") for name in known}
     # These come with pandas, ipykernel and ipywidgets, which promise them.
     assert imported(root / "labkit") <= known | {"numpy", "IPython", "jupyter_core", "traitlets"} | OFFERED

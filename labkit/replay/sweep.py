@@ -25,6 +25,7 @@ from labkit.replay import fastpath
 from labkit.replay.grids import grid as make_grid
 from labkit.replay.replay import replay
 from labkit.replay.rows import Replay
+from labkit.replay.sweep_jobs import here, named, on_workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ PART = 20_000
 
 
 def sweep(
-    traces: Trace | Sequence[Trace],
+    traces: Trace | str | Path | Sequence[Trace | str | Path],
     grid: Mapping[str, Iterable[Any]] | Sequence[Policy],
     *,
     base: Any = "default",
@@ -46,12 +47,14 @@ def sweep(
     engine: str = "auto",
     out: str | Path | None = None,
     progress: bool = False,
+    jobs: Any = None,
 ) -> pd.DataFrame:
     """Replay traces under many policies.
 
     Parameters
     ----------
-    traces : Trace or sequence of Trace
+    traces : Trace, path, or a sequence of them
+        A path is read where it is swept: on many machines each reads its own.
     grid : mapping or sequence of Policy
         Fields and their values, of which every combination is taken (:func:`labkit.grid`), or policies.
     base : Policy, name, file or mapping
@@ -69,6 +72,9 @@ def sweep(
         A folder for finished parts. A sweep that was interrupted goes on from them.
     progress : bool
         Print a line a part to standard error.
+    jobs : distributed.Client, optional
+        Sweep the parts on the workers of a Dask cluster (extra ``scale``). A part of a worker that dies is
+        made again by another. Default: here, on all cores.
 
     Returns
     -------
@@ -92,7 +98,7 @@ def sweep(
     >>> [round(cost, 2) for cost in frame["cached"]]
     [2.63, 1.63, 2.32, 2.48]
     """
-    listed = [traces] if isinstance(traces, Trace) else list(traces)
+    listed = [traces] if isinstance(traces, Trace | str | Path) else list(traces)
     policies = make_grid(grid, base) if isinstance(grid, Mapping) else list(grid)
     if not listed or not policies:
         raise InputError("nothing to sweep: give a trace and a grid")
@@ -111,20 +117,20 @@ def sweep(
     job = _Job(everything, _varied(everything), rules, card, writer, engine)
     parts = [(t, at) for t in range(len(listed)) for at in range(0, len(everything), PART)]
     store = None if out is None else _Store(Path(out), job, listed)
-    frames = []
+    names = [f"{t:04d}-{at // PART:06d}" for t, at in parts]
+    frames = [None if store is None else store.read(name) for name in names]
+    left = [i for i, frame in enumerate(frames) if frame is None]
     began = time.monotonic()
-    for done, (t, at) in enumerate(parts, start=1):
-        name = f"{t:04d}-{at // PART:06d}"
-        frame = None if store is None else store.read(name)
-        if frame is None:
-            frame = job.part(listed[t], at)
-            if store is not None:
-                store.write(name, frame)
-        frames.append(frame)
+    todo = [(job, listed[parts[i][0]], parts[i][1]) for i in left]
+    for at, frame in here(todo) if jobs is None else on_workers(jobs, todo):
+        if store is not None:
+            store.write(names[left[at]], frame)
+        frames[left[at]] = frame
         if progress:
-            rows = sum(map(len, frames))
-            print(f"{done} of {len(parts)} parts, {rows:,} rows, {time.monotonic() - began:.1f} s", file=sys.stderr)
-    return job.finished(frames)
+            done = [f for f in frames if f is not None]
+            took = time.monotonic() - began
+            print(f"{len(done)} of {len(parts)} parts, {sum(map(len, done)):,} rows, {took:.1f} s", file=sys.stderr)
+    return job.finished([frame for frame in frames if frame is not None])
 
 
 class _Job:
@@ -141,12 +147,13 @@ class _Job:
     ) -> None:
         self.policies, self.varied, self.rules, self.card = policies, varied, rules, card
         self.summarizer, self.engine = summarizer, engine
+        self.size = PART
 
     def part(self, trace: Trace, at: int) -> pd.DataFrame:
         """The rows of some policies on one trace."""
         import pandas as pd
 
-        policies = self.policies[at : at + PART]
+        policies = self.policies[at : at + self.size]
         sizes = measure(trace)
         fast = self._fast(policies, trace)
         slow = sorted(set(range(len(policies))) - set(fast))
@@ -278,12 +285,12 @@ def columns_of(run: Replay) -> dict[str, int]:
 class _Store:
     """Finished parts in a folder, as Parquet, each under the key of its job."""
 
-    def __init__(self, folder: Path, job: _Job, traces: list[Trace]) -> None:
+    def __init__(self, folder: Path, job: _Job, traces: list[Trace | str | Path]) -> None:
         try:
             import pyarrow  # noqa: F401
         except ImportError:
             raise InputError("out needs pyarrow to keep its parts: pip install 'labkit[fast]'") from None
-        names = hashlib.sha256("\0".join(f"{t.name} {len(t.blocks)} {len(t.requests)}" for t in traces).encode())
+        names = hashlib.sha256("\0".join(map(named, traces)).encode())
         self._folder = folder / f"{job.key()}-{names.hexdigest()[:8]}"
 
     def read(self, name: str) -> pd.DataFrame | None:
