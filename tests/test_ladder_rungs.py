@@ -15,6 +15,7 @@ from labkit.ladder.manager import ContextManager
 from labkit.ladder.offload import Offload
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summary
+from labkit.ladder.summaries import SizedSummarizer
 from labkit.record.trace import Block
 
 NOTHING = Policy.nothing()
@@ -332,3 +333,20 @@ def test_compact_before_a_pause(before_pause, above, acts) -> None:
     assert manager.total() == 332
     made = manager.step(before_pause=before_pause).events
     assert [(e.kind, e.messages, e.freed, e.unread) for e in made] == ([("compacted", 2, 161, 1)] if acts else [])
+
+
+def test_a_call_that_nobody_will_answer_does_not_hold_the_hand_off() -> None:
+    """Request 2 leaves a call without a result and the user speaks past it: later hand-offs take it along."""
+    manager = ContextManager(
+        policy=replace(Policy.nothing(), hand_off_above=300), summarizer=SizedSummarizer(10), count=len
+    )
+    manager.append(Block("text", "user", "t" * 50, 1))
+    manager.step()
+    manager.append(Block("call", "assistant", "c" * 20, 2, tool="ask", args="x", call_id="lost"))
+    manager.append(Block("text", "user", "never mind " * 5, 2))
+    manager.step()
+    for n in range(3, 12):
+        manager.append(Block("text", "assistant", f"{n} " * 50, n))
+        manager.step()
+        assert manager.total() <= 300 + 110
+    assert sum(e.kind == "handed_off" for e in manager.events) >= 3

@@ -44,7 +44,10 @@ def hand_off(
     """
     cut = next((s.position for s in context.slots if s.block.request >= request), len(context.slots))
     calls = [s.call.position for s in context.slots[cut:] if s.call is not None and s.call.position >= 0]
-    cut = min([cut, *calls, *(s.position for waiting in context.waiting.values() for s in waiting)])
+    # A call that still waits stays with its answer; once the user has spoken past it, none will come.
+    spoke = -1 if context.spoke is None else context.spoke.position
+    waiting = [s.position for slots in context.waiting.values() for s in slots if s.position > spoke]
+    cut = min([cut, *calls, *waiting])
     while cut > 0 and cut < len(context.slots) and context.same_message(cut):
         cut -= 1
     old = context.slots[:cut]

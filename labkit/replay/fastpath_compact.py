@@ -215,7 +215,10 @@ def hand_off(r: int, k: Any, t: Any, s: Any) -> None:
     newest = v[LAST_SUMMARY]
     if newest >= 0 and here[S_STATE, newest] == SUMMARY and here[S_SUMMED, newest] >= r:
         cut = min(cut, newest)
-    lower = min(cut, asked[R_WAITING, r - 1], first_abandoned(t, s))
+    lower = min(cut, asked[R_WAITING, r - 1])
+    spoke = asked[R_SPOKE, r - 1]
+    if spoke >= 0 and here[S_STATE, spoke] >= SUMMARY:
+        lower = min(lower, first_abandoned(t, s))
     i = cut if cut < v[END] else -1
     while i >= 0:
         call = blocks[B_CALL, i]
