@@ -104,7 +104,7 @@ def test_second_run_installs_nothing_and_a_changed_project_does(fresh: Path, tmp
     assert len(first) == 3, first
     assert first[0].endswith(" -e .")
     assert "--only-binary numba,llvmlite,numpy" in first[1]
-    assert first[2].endswith("-e .[test,live,bench1]")
+    assert first[2].endswith("-e .[test,live,bench1,scale]")
 
     again = setup(fresh, "test", **env)
     assert (again.returncode, again.stdout, notes.read_text().splitlines()) == (0, "", first)
