@@ -14,7 +14,18 @@ pytestmark = pytest.mark.browser
 Open = Callable[[str], "Notebook"]
 
 
-@pytest.mark.parametrize("name", ["00_start_here.ipynb", "02_compaction_ladder.ipynb"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "00_start_here.ipynb",
+        "02_compaction_ladder.ipynb",
+        "03_cache_costs.ipynb",
+        "04_memory.ipynb",
+        "05_handoff_artifacts.ipynb",
+        "06_subagent_isolation.ipynb",
+        "09_parameter_sweeps.ipynb",
+    ],
+)
 def test_run_all_and_move_a_slider_from_the_keyboard(open_notebook: Open, name: str) -> None:
     notebook = open_notebook(name)
     notebook.run_all()
