@@ -191,14 +191,31 @@ class Panel:
         self.words = box.locator(".labkit-words").first
 
     def show(self) -> None:
-        """Scroll to the panel and wait until all three parts are drawn."""
-        self.box.evaluate("box => box.scrollIntoView({block: 'center'})")
+        """Scroll to the panel and wait until all three parts are drawn and stand still."""
+        self._scroll()
         for part in (self.slider, self.figure, self.words):
             part.wait_for(state="visible", timeout=20_000)
         self.figure.locator(".main-svg").first.wait_for(state="visible", timeout=20_000)
         # A figure can stand there with axes and no data: the traces come by messages of their own.
         drawn = self.figure.element_handle()
         self.page.wait_for_function("f => (f.data ? f.data.length : 1) > 0", arg=drawn, timeout=30_000)
+        self._settle()
+
+    def _scroll(self) -> None:
+        self.box.evaluate("box => box.scrollIntoView({block: 'center'})")
+
+    def _settle(self, seconds: float = 10, still: int = 4) -> None:
+        """Scroll again until the panel has kept its place for a while.
+
+        JupyterLab draws the cells above while one scrolls, and each that grows pushes the panel down; on a
+        busy machine that goes on after the figure is there.
+        """
+        until, place, count = time.monotonic() + seconds, None, 0
+        while time.monotonic() < until and count < still:
+            self._scroll()
+            self.page.wait_for_timeout(150)
+            now = self.box.bounding_box()
+            place, count = now, count + 1 if now == place else 0
 
     def read(self) -> tuple[str, str]:
         """The words, and the picture as the drawing commands of its traces."""
