@@ -80,7 +80,7 @@ EXERCISES = (
         ),
         difficulty=2,
         worth=5,
-        minutes=8,
+        minutes=6,
     ),
     Exercise(
         id="01.2",
@@ -119,6 +119,6 @@ EXERCISES = (
         ),
         difficulty=2,
         worth=3,
-        minutes=8,
+        minutes=6,
     ),
 )

@@ -17,6 +17,7 @@ from labkit.record.lines import LINE_ITEMS
 from labkit.record.trace import Trace
 from labkit.replay.audit import Audit
 from labkit.replay.replay import Replay
+from labkit.show.allocation_plots import describe_allocation, fig_allocation
 from labkit.show.bars import fig_audit, fig_results
 from labkit.show.bench_views import describe_bench1, fig_bench1
 from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
@@ -24,6 +25,7 @@ from labkit.show.handoff_views import describe_lanes, fig_lanes
 from labkit.show.isolation_views import describe_isolation, fig_isolation
 from labkit.show.memory_plots import describe_memory, fig_memory
 from labkit.show.options import describe_decision, describe_options, fig_options
+from labkit.show.recall_plots import describe_recall, fig_recall
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
 from labkit.show.sweep_plots import describe_sweep, fig_sweep
 from labkit.show.timeline import describe_session, fig_session
@@ -39,6 +41,7 @@ from labkit.show.words import (
 )
 
 __all__ = [
+    "describe_allocation",
     "describe_audit",
     "describe_bench1",
     "describe_billed",
@@ -50,9 +53,11 @@ __all__ = [
     "describe_memory",
     "describe_options",
     "describe_read_price",
+    "describe_recall",
     "describe_results",
     "describe_session",
     "describe_sweep",
+    "fig_allocation",
     "fig_audit",
     "fig_bench1",
     "fig_billed",
@@ -63,6 +68,7 @@ __all__ = [
     "fig_memory",
     "fig_options",
     "fig_read_price",
+    "fig_recall",
     "fig_results",
     "fig_session",
     "fig_sweep",
