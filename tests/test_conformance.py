@@ -19,6 +19,7 @@ from conformance import cases, ours, peers
 
 KEPT = json.loads((Path(__file__).parent / "data" / "conformance" / "answers.json").read_text(encoding="utf-8"))
 RULES = tuple(KEPT["answers"])
+STEPS = json.loads((Path(__file__).parent / "data" / "conformance" / "steps.json").read_text(encoding="utf-8"))
 LIVE = bool(os.environ.get("LABKIT_CONFORMANCE"))
 CASES = 1_200
 
@@ -31,6 +32,33 @@ def test_as_the_peer_answered(rule: str) -> None:
     assert [getattr(ours, rule)(cases.make(seed)) for seed in range(len(given))] == given
     # The cases ask something: a fair part of the answers is not empty.
     assert sum(bool(answer) for answer in given) >= len(given) // 5
+
+
+@pytest.mark.parametrize("rule", peers.STEPS)
+def test_step_by_step_as_the_peer_did(rule: str) -> None:
+    """One request after the other, each side with its own memory of what it took before."""
+    given = STEPS[rule]
+    assert [getattr(ours, rule)(cases.make(seed)) for seed in range(len(given))] == given
+    # A run of several steps, in a fair part of which more goes than before.
+    assert sum(len(run) > 2 and run[-1] != run[0] for run in given) >= len(given) // 4
+
+
+def test_what_is_forgotten_comes_back() -> None:
+    """As shipped LangChain takes other results at each request; with its flags kept they stay taken."""
+    forgets, keeps = STEPS["langchain_clear_steps"], STEPS["langchain_clear_kept_steps"]
+    assert any(set(a) - set(b) for run in forgets for a, b in zip(run, run[1:], strict=False))
+    for run in keeps:
+        assert all(set(a) <= set(b) for a, b in zip(run, run[1:], strict=False))
+    assert forgets != keeps
+
+
+@live
+@pytest.mark.parametrize("rule", peers.STEPS)
+def test_step_by_step_as_the_peer_does(rule: str) -> None:
+    warnings.simplefilter("ignore")
+    ask, answer = getattr(peers, rule), getattr(ours, rule)
+    wrong = [seed for seed in range(1_000, 1_000 + CASES) if ask(cases.make(seed)) != answer(cases.make(seed))]
+    assert wrong == []
 
 
 @live

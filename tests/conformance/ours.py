@@ -55,8 +55,12 @@ def cleared(case: Case, policy: Policy) -> list[int]:
 
 
 def langchain_clear(case: Case) -> list[int]:
+    return cleared(case, langchain_policy(case))
+
+
+def langchain_policy(case: Case) -> Policy:
     s = case.settings
-    policy = replace(
+    return replace(
         ALONE,
         trigger=s["trigger"],
         keep=s["keep"],
@@ -68,12 +72,15 @@ def langchain_clear(case: Case) -> list[int]:
         stub_text="[cleared]",
         count_prefix=False,
     )
-    return cleared(case, policy)
 
 
 def pydantic_clear(case: Case) -> list[int]:
+    return cleared(case, pydantic_policy(case))
+
+
+def pydantic_policy(case: Case) -> Policy:
     s = case.settings
-    policy = replace(
+    return replace(
         ALONE,
         trigger=1,
         strict=False,
@@ -83,7 +90,6 @@ def pydantic_clear(case: Case) -> list[int]:
         pinned_take_keep=True,
         stub_text="[tool result cleared]",
     )
-    return cleared(case, policy)
 
 
 def pydantic_deduplicate(case: Case) -> list[int]:
@@ -93,11 +99,14 @@ def pydantic_deduplicate(case: Case) -> list[int]:
 
 
 def inspect_edit(case: Case) -> list[int]:
+    return cleared(case, inspect_policy(case))
+
+
+def inspect_policy(case: Case) -> Policy:
     s = case.settings
-    policy = replace(
+    return replace(
         ALONE, trigger=1, strict=False, keep=s["keep"], floor=0, pinned=frozenset(s["exclude"]), stub_text="(removed)"
     )
-    return cleared(case, policy)
 
 
 def agent_framework_selective(case: Case) -> list[int]:
@@ -170,3 +179,39 @@ def _cut(case: Case, policy: Policy) -> int:
         return 0
     taken = len(made) - (len(after) - 1)
     return len({b.message for b in made[:taken]})
+
+
+# -- one step at a time: what is gone at each request, each with its own memory of what it did -------
+
+
+def steps(case: Case, policy: Policy) -> list[list[int]]:
+    """Which results are gone at each request, one request after each message of results."""
+    manager = ContextManager(policy=policy, summarizer=SizedSummarizer(0, call="free"), count=length)
+    manager.requests = 10_000  # everything was carried before
+    made = blocks(case)
+    gone = []
+    for i, block in enumerate(made):
+        manager.append(block)
+        ends = i + 1 == len(made) or made[i + 1].kind != "result"
+        if block.kind == "result" and ends:
+            manager.step()
+            results = [b for b in manager.blocks() if b.kind == "result"]
+            gone.append([n for n, b in enumerate(results) if b.edited])
+    return gone
+
+
+def langchain_clear_steps(case: Case) -> list[list[int]]:
+    """As shipped: it edits a copy and forgets."""
+    return steps(case, replace(langchain_policy(case), remembers=False))
+
+
+def langchain_clear_kept_steps(case: Case) -> list[list[int]]:
+    return steps(case, langchain_policy(case))
+
+
+def pydantic_clear_steps(case: Case) -> list[list[int]]:
+    return steps(case, pydantic_policy(case))
+
+
+def inspect_edit_steps(case: Case) -> list[list[int]]:
+    return steps(case, inspect_policy(case))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any
 
 from conformance.cases import Case
@@ -39,11 +41,11 @@ def _langchain_count(messages: Any) -> int:
     return total
 
 
-def langchain_clear(case: Case) -> list[int]:
+def _langchain_edit(case: Case) -> Any:
+    """The edit as a function that changes a list of messages."""
     from langchain.agents.middleware.context_editing import ClearToolUsesEdit
 
     s = case.settings
-    messages = _langchain_messages(case)
     edit = ClearToolUsesEdit(
         trigger=s["trigger"],
         keep=s["keep"],
@@ -51,9 +53,18 @@ def langchain_clear(case: Case) -> list[int]:
         exclude_tools=tuple(s["exclude"]),
         clear_tool_inputs=s["inputs"],
     )
-    edit.apply(messages, count_tokens=_langchain_count)
+    return lambda messages: edit.apply(messages, count_tokens=_langchain_count)
+
+
+def _langchain_taken(messages: list[Any]) -> list[int]:
     results = [m for m in messages if m.type == "tool"]
     return [i for i, m in enumerate(results) if m.response_metadata.get("context_editing", {}).get("cleared")]
+
+
+def langchain_clear(case: Case) -> list[int]:
+    messages = _langchain_messages(case)
+    _langchain_edit(case)(messages)
+    return _langchain_taken(messages)
 
 
 def _langchain_cut(case: Case, keep: tuple[str, int]) -> int:
@@ -138,17 +149,21 @@ def _pydantic_taken(messages: list[Any], placeholder: str) -> list[int]:
     return [i for i, part in enumerate(returns) if part.content == placeholder]
 
 
-def pydantic_clear(case: Case) -> list[int]:
+def _pydantic_rung(case: Case) -> Any:
     from pydantic_ai_harness.compaction import ClearToolResults
 
     s = case.settings
-    rung = ClearToolResults(
+    return ClearToolResults(
         max_tokens=1,
         keep_pairs=s["keep"],
         exclude_tools=frozenset(s["exclude"]),
         min_clear_tokens=s["minimum"] or None,  # its 0 is a floor: nothing is cleared that would grow
         tokenizer=len,
     )
+
+
+def pydantic_clear(case: Case) -> list[int]:
+    rung = _pydantic_rung(case)
     return _pydantic_taken(run(rung.compact(_pydantic_messages(case), None)), rung.placeholder)
 
 
@@ -165,14 +180,8 @@ def pydantic_deduplicate(case: Case) -> list[int]:
 # -- Inspect ------------------------------------------------------------------------------------
 
 
-def inspect_edit(case: Case) -> list[int]:
-    from inspect_ai.model import (
-        ChatMessageAssistant,
-        ChatMessageTool,
-        ChatMessageUser,
-        CompactionEdit,
-        get_model,
-    )
+def _inspect_messages(case: Case) -> list[Any]:
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser
     from inspect_ai.tool import ToolCall
 
     made: list[Any] = []
@@ -183,6 +192,13 @@ def inspect_edit(case: Case) -> list[int]:
         calls = [ToolCall(id=c.id, function=c.tool, arguments={"path": c.path}) for c in message]
         made.append(ChatMessageAssistant(content="", tool_calls=calls))
         made += [ChatMessageTool(content="x" * c.chars, tool_call_id=c.id, function=c.tool) for c in message]
+    return made
+
+
+def _inspect_rung(case: Case) -> Any:
+    """The strategy as a function from messages to messages."""
+    from inspect_ai.model import CompactionEdit, get_model
+
     model = get_model("mockllm/model")
 
     async def none(*_: Any, **__: Any) -> int:
@@ -191,9 +207,16 @@ def inspect_edit(case: Case) -> list[int]:
     model.count_tokens = none  # type: ignore[method-assign]
     s = case.settings
     rung = CompactionEdit(keep_tool_uses=s["keep"], exclude_tools=s["exclude"] or None)
-    out, _ = run(rung.compact(model, made, []))
-    results = [m for m in out if isinstance(m, ChatMessageTool)]
+    return lambda messages: run(rung.compact(model, messages, []))[0]
+
+
+def _inspect_taken(messages: list[Any]) -> list[int]:
+    results = [m for m in messages if m.role == "tool"]
     return [i for i, m in enumerate(results) if m.content == "(Tool result removed)"]
+
+
+def inspect_edit(case: Case) -> list[int]:
+    return _inspect_taken(_inspect_rung(case)(_inspect_messages(case)))
 
 
 # -- agent-framework ------------------------------------------------------------------------------
@@ -249,6 +272,58 @@ def swe_agent(case: Case) -> list[int]:
     last = max(0, observations // s["polling"] * s["polling"] - (s["keep"] + 1))
     return list(range(1, last))
 
+
+# -- one step at a time, each with the state the peer itself hands on ------------------------------
+
+
+def _growing(case: Case, messages_of: Any) -> list[list[Any]]:
+    """What is new at each request: a request follows each message of results."""
+    made: list[list[Any]] = [[]]
+    for message in case.messages:
+        made[-1] += messages_of(replace(case, messages=(message,)))
+        if not isinstance(message, str):
+            made.append([])
+    return made[:-1]
+
+
+def langchain_clear_steps(case: Case) -> list[list[int]]:
+    """As its middleware wires it: a deep copy is edited at each request, and the state keeps the originals."""
+    edit, state, gone = _langchain_edit(case), [], []
+    for new in _growing(case, _langchain_messages):
+        state += new
+        sent = copy.deepcopy(state)
+        edit(sent)
+        gone.append(_langchain_taken(sent))
+    return gone
+
+
+def langchain_clear_kept_steps(case: Case) -> list[list[int]]:
+    """With what was edited kept as the state."""
+    edit, state, gone = _langchain_edit(case), [], []
+    for new in _growing(case, _langchain_messages):
+        state += new
+        edit(state)
+        gone.append(_langchain_taken(state))
+    return gone
+
+
+def pydantic_clear_steps(case: Case) -> list[list[int]]:
+    rung, state, gone = _pydantic_rung(case), [], []
+    for new in _growing(case, _pydantic_messages):
+        state = run(rung.compact([*state, *new], None))
+        gone.append(_pydantic_taken(state, rung.placeholder))
+    return gone
+
+
+def inspect_edit_steps(case: Case) -> list[list[int]]:
+    rung, state, gone = _inspect_rung(case), [], []
+    for new in _growing(case, _inspect_messages):
+        state = rung([*state, *new])
+        gone.append(_inspect_taken(state))
+    return gone
+
+
+STEPS = ("langchain_clear_steps", "langchain_clear_kept_steps", "pydantic_clear_steps", "inspect_edit_steps")
 
 RULES = (
     "langchain_clear",

@@ -16,6 +16,7 @@ from conformance import cases, exported, peers
 KEPT = Path(__file__).resolve().parents[1] / "data" / "conformance" / "answers.json"
 CASES = 150
 CODES = 60
+STEPPED = 60
 PACKAGES = ("langchain", "pydantic-ai-harness", "inspect_ai", "agent-framework-core", "openai-agents")
 
 
@@ -30,9 +31,20 @@ def main() -> None:
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     KEPT.write_text("{\n" + "\n".join(lines) + "\n}}\n", encoding="utf-8")
     print(f"wrote {KEPT.name}: {len(answers)} rules, {CASES} cases each")
+    keep_steps()
     ran = [f'"{target}": [\n' + ",\n".join(map(_ran(target), range(CODES))) + "\n]" for target in exported.TARGETS]
     (KEPT.parent / "exported.json").write_text("{\n" + ",\n".join(ran) + "\n}\n", encoding="utf-8")
     print(f"wrote exported.json: {len(ran)} targets, {CODES} cases each")
+
+
+def keep_steps() -> None:
+    """What is gone at each request of a growing run, by each peer's own state."""
+    lines = []
+    for rule in peers.STEPS:
+        given = [getattr(peers, rule)(cases.make(seed)) for seed in range(STEPPED)]
+        lines.append(f'"{rule}": {json.dumps(given, separators=(",", ":"))}')
+    (KEPT.parent / "steps.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    print(f"wrote steps.json: {len(peers.STEPS)} rules, {STEPPED} cases each")
 
 
 def _ran(target: str) -> Callable[[int], str]:
