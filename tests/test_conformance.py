@@ -43,13 +43,15 @@ def test_step_by_step_as_the_peer_did(rule: str) -> None:
     assert sum(len(run) > 2 and run[-1] != run[0] for run in given) >= len(given) // 4
 
 
-def test_what_is_forgotten_comes_back() -> None:
-    """As shipped LangChain takes other results at each request; with its flags kept they stay taken."""
+def test_forgetting_takes_less() -> None:
+    """As shipped LangChain starts over at each request and stops at its target; with its flags kept it mostly gets further."""
     forgets, keeps = STEPS["langchain_clear_steps"], STEPS["langchain_clear_kept_steps"]
-    assert any(set(a) - set(b) for run in forgets for a, b in zip(run, run[1:], strict=False))
     for run in keeps:
         assert all(set(a) <= set(b) for a, b in zip(run, run[1:], strict=False))
-    assert forgets != keeps
+    pairs = [(set(a), set(b)) for one, two in zip(forgets, keeps, strict=True) for a, b in zip(one, two, strict=True)]
+    assert sum(forgotten < kept for forgotten, kept in pairs) > 10 * sum(
+        not forgotten <= kept for forgotten, kept in pairs
+    )
 
 
 @live

@@ -93,16 +93,13 @@ class Context:
         self.removed += [(slot.block, slot.size) for slot in old]
         self.added += [(slot.block, slot.size) for slot in new]
         self.total += sum(slot.size for slot in new) - sum(slot.size for slot in old)
-        self.thinking -= sum(slot.block.kind == "thinking" for slot in old)
-        self.results -= sum(stands(slot.block) for slot in old)
         for slot in old:
             slot.position = -1
         self._place(start, [*new, *self.slots[stop:]])
-        left = {i: [s for s in slots if s.position >= 0] for i, slots in self.waiting.items()}
-        self.waiting = {i: slots for i, slots in left.items() if slots}
+        self._forget(old)
 
     def drop(self, gone: Sequence[Slot]) -> int:
-        """Take out slots, none of them a call or a result; return the tokens freed."""
+        """Take out slots, in order, each call with its result; return the tokens freed."""
         before = self.total
         for slot in gone:
             following = slot.position + 1
@@ -119,7 +116,7 @@ class Context:
         for slot in gone:
             slot.position = -1
         self._place(first, [slot for slot in self.slots[first:] if id(slot) not in names])
-        self.thinking -= len(gone)
+        self._forget(gone)
         return before - self.total
 
     def same_message(self, position: int) -> bool:
@@ -159,6 +156,14 @@ class Context:
         self.slots, self.total = after, other.total
         self.turn, self.thinking, self.results = other.turn, other.thinking, other.results
         self.spoke, self.waiting = other.spoke, other.waiting
+
+    def _forget(self, gone: Sequence[Slot]) -> None:
+        """Keep the counts right once slots have left."""
+        self.thinking -= sum(slot.block.kind == "thinking" for slot in gone)
+        self.results -= sum(stands(slot.block) for slot in gone)
+        if any(slot.block.kind == "call" for slot in gone):
+            left = {i: [s for s in slots if s.position >= 0] for i, slots in self.waiting.items()}
+            self.waiting = {i: slots for i, slots in left.items() if slots}
 
     def _place(self, first: int, slots: list[Slot]) -> None:
         """Let the context go on with these slots from a position; what stands before it is not walked over."""

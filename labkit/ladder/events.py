@@ -10,7 +10,7 @@ from labkit.record.trace import Block, Usage
 
 __all__ = ["Event", "EventKind", "Step"]
 
-EventKind = Literal["capped", "evicted", "cleared", "dropped_thinking", "compacted", "handed_off"]
+EventKind = Literal["capped", "evicted", "cleared", "dropped_thinking", "compacted", "trimmed", "handed_off"]
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Event:
     ----------
     request : int
         Index of the request before which it happened.
-    kind : {"capped", "evicted", "cleared", "dropped_thinking", "compacted", "handed_off"}
+    kind : {"capped", "evicted", "cleared", "dropped_thinking", "compacted", "trimmed", "handed_off"}
         What was done.
     messages : int
-        How many results were capped, evicted or cleared, thinking blocks dropped, or messages summarized
-        or left behind; 0 where a model was paid for a summary that was no smaller and so was not used.
+        How many results were capped, evicted or cleared, thinking blocks dropped, or messages summarized,
+        trimmed or left behind; 0 where a model was paid for a summary that was no smaller and so was not used.
     freed : int
         Tokens by which the context shrank.
     kept_prefix : int
@@ -66,7 +66,8 @@ class Event:
         >>> print(Event(12, "cleared", 8, 21_903))
         request 12: cleared 8 tool results (-21,903)
         """
-        what = {"compacted": "messages", "handed_off": "messages", "dropped_thinking": "thinking blocks"}
+        words = ("compacted", "trimmed", "handed_off")
+        what = {**dict.fromkeys(words, "messages"), "dropped_thinking": "thinking blocks"}
         verb = {"dropped_thinking": "dropped", "handed_off": "handed off"}.get(self.kind, self.kind)
         return f"request {self.request}: {verb} {self.messages} {what.get(self.kind, 'tool results')} (-{self.freed:,})"
 

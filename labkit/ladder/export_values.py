@@ -58,6 +58,7 @@ _WORDS = {
     "evict": "the target removes no superseded results",
     "cap": "the target shapes no results: do it in the tool",
     "cap_of": "the target shapes no results: do it in the tool",
+    "trim": "the target cuts no messages off without a summary",
     "hand_off_above": "the target starts no fresh context: do it in your own code",
     "only_cold": "the target does not look at the age of the cache",
     "remembers": "the target keeps its edits",

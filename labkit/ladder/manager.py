@@ -21,6 +21,7 @@ from labkit.ladder.gate import bound_after, cold_enough, past_trigger, seen
 from labkit.ladder.hand_off import hand_off
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summarizer
+from labkit.ladder.trim import trim
 from labkit.record.tokens import MESSAGE_OVERHEAD, get_counter
 from labkit.record.trace import Block
 
@@ -244,6 +245,8 @@ class ContextManager:
             self._clear(context)
             if policy.compact_above is not None and seen(context, policy) > policy.compact_above:
                 self._compact(context)
+            if policy.trim is not None:
+                self._trim(context)
         elif (
             policy.compact_before_pause
             and before_pause
@@ -276,6 +279,13 @@ class ContextManager:
             self.events.append(event)
             if event.messages:
                 self._clearing.rebuild(context)
+
+    def _trim(self, context: Context) -> None:
+        found: list[Slot] = []
+        event = trim(context, self.policy, self.requests, self._check(context, found))
+        if event is not None:
+            self._made(context, [event], found)
+            self._clearing.rebuild(context)
 
     def _check(self, context: Context, found: list[Slot]) -> Callable[[int], None]:
         """Refuse an edit in front of bound thinking, or note the thinking that has to go."""

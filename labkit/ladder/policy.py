@@ -108,6 +108,9 @@ class Policy:
         What ``keep_recent`` counts. By tokens, the newest message stays however large it is.
     keep_first : int
         Messages at the start that a summary leaves word for word; the task is often the first.
+    trim : float, optional
+        *Trim*: past the trigger, this share of the messages after the first one of the user stays, 0 to 1,
+        the newest of them, and nothing says that something is missing; ``None`` for never. Inspect does it.
     compact_before_pause : bool
         Compact while the cache is still warm if the next pause outlives it, and there is more than
         ``compact_above``. It knows the pause ahead, so a real harness can do no better.
@@ -166,6 +169,7 @@ class Policy:
     keep_recent: int = 10
     keep_recent_by: KeepRecentBy = "messages"
     keep_first: int = 0
+    trim: float | None = None
     compact_before_pause: bool = False
     hand_off_above: int | None = None
     lifetime: Lifetime = "5m"
@@ -191,6 +195,12 @@ class Policy:
         _number("cap_tail", self.cap_tail)
         if not 0 <= self.cap_tail <= 1:
             raise InputError(f"cap_tail is {self.cap_tail}: it is a share of the preview, so give 0 to 1")
+        if self.trim is not None:
+            _number("trim", self.trim)
+            if not 0 <= self.trim <= 1:
+                raise InputError(
+                    f"trim is {self.trim}: it is a share of the messages, so give 0 to 1, or None for never"
+                )
         if self.only_cold is not None:
             _number("only_cold", self.only_cold)
             if not self.only_cold >= 0:

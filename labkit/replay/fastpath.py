@@ -95,6 +95,8 @@ def supports(policy: Policy, rules: CacheRules, trace: Trace) -> str:
     """
     if trace not in _troubles:
         _troubles[trace] = _trouble(trace)
+    if policy.trim is not None:
+        return "a trim"
     if rules.ttl_1h is None and policy.lifetime == "1h":
         return "a lifetime that the rules do not have"
     return _troubles[trace]

@@ -250,6 +250,7 @@ def _acts(run: Replay) -> str:
         "cleared": ("clearing", ""),
         "dropped_thinking": ("dropping of thinking", "droppings of thinking"),
         "compacted": ("compaction", ""),
+        "trimmed": ("trimming", ""),
         "handed_off": ("hand-off", ""),
     }
     parts = [count(kinds[k], *names[k]) for k in names if kinds[k]]

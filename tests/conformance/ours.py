@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.cases import Case
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.policy import Policy
 from labkit.ladder.summaries import SizedSummarizer
+from labkit.ladder.trim import left_by_trim
 from labkit.record.trace import Block
 
 ALONE = replace(Policy.nothing(), stub_if_smaller=False, pinned=frozenset())
@@ -215,3 +217,35 @@ def pydantic_clear_steps(case: Case) -> list[list[int]]:
 
 def inspect_edit_steps(case: Case) -> list[list[int]]:
     return steps(case, inspect_policy(case))
+
+
+def preserved(case: Case) -> float:
+    """The share that a trim keeps, from the case's ``keep``."""
+    return (0.0, 0.2, 0.5, 0.7, 0.8, 1.0)[case.settings["keep"]]
+
+
+def inspect_trim(case: Case) -> list[int]:
+    """Which results are gone."""
+    return _trimmed(case, _trim(blocks(case), case))
+
+
+def _trim(context: Sequence[Block], case: Case) -> list[Block]:
+    return [context[i] for i in left_by_trim(context, preserved(case))]
+
+
+def _trimmed(case: Case, left: Sequence[Block]) -> list[int]:
+    calls, results = ({b.call_id for b in left if b.kind == kind} for kind in ("call", "result"))
+    assert calls == results
+    return [i for i, call in enumerate(case.calls) if call.id not in results]
+
+
+def inspect_trim_steps(case: Case) -> list[list[int]]:
+    made, gone = blocks(case), []
+    state: list[Block] = []
+    for i, block in enumerate(made):
+        state = [*state, block]
+        if block.kind == "result" and (i + 1 == len(made) or made[i + 1].kind != "result"):
+            state = _trim(state, case)
+            come = {b.call_id for b in made[: i + 1]}
+            gone.append([n for n in _trimmed(case, state) if case.calls[n].id in come])
+    return gone

@@ -219,6 +219,25 @@ def inspect_edit(case: Case) -> list[int]:
     return _inspect_taken(_inspect_rung(case)(_inspect_messages(case)))
 
 
+def _inspect_trim(case: Case) -> Any:
+    """The trim as a function from messages to messages."""
+    from inspect_ai.model import CompactionTrim
+
+    from conformance.ours import preserved
+
+    rung = CompactionTrim(preserve=preserved(case))
+    return lambda messages: run(rung.compact(None, messages, []))[0]
+
+
+def _inspect_gone(case: Case, messages: list[Any], come: int) -> list[int]:
+    left = {m.tool_call_id for m in messages if m.role == "tool"}
+    return [i for i, call in enumerate(case.calls[:come]) if call.id not in left]
+
+
+def inspect_trim(case: Case) -> list[int]:
+    return _inspect_gone(case, _inspect_trim(case)(_inspect_messages(case)), len(case.calls))
+
+
 # -- agent-framework ------------------------------------------------------------------------------
 
 
@@ -323,7 +342,22 @@ def inspect_edit_steps(case: Case) -> list[list[int]]:
     return gone
 
 
-STEPS = ("langchain_clear_steps", "langchain_clear_kept_steps", "pydantic_clear_steps", "inspect_edit_steps")
+def inspect_trim_steps(case: Case) -> list[list[int]]:
+    rung, state, gone, come = _inspect_trim(case), [], [], 0
+    for new in _growing(case, _inspect_messages):
+        come += sum(m.role == "tool" for m in new)
+        state = rung([*state, *new])
+        gone.append(_inspect_gone(case, state, come))
+    return gone
+
+
+STEPS = (
+    "langchain_clear_steps",
+    "langchain_clear_kept_steps",
+    "pydantic_clear_steps",
+    "inspect_edit_steps",
+    "inspect_trim_steps",
+)
 
 RULES = (
     "langchain_clear",
