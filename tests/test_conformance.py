@@ -45,7 +45,7 @@ def test_step_by_step_as_the_peer_did(rule: str) -> None:
 
 
 def test_forgetting_takes_less() -> None:
-    """As shipped LangChain starts over at each request and stops at its target: mostly it takes less than with its flags kept."""
+    """As shipped LangChain starts over at each request and stops at its target, with less gone in most."""
     forgets, keeps = STEPS["langchain_clear_steps"], STEPS["langchain_clear_kept_steps"]
     for run in keeps:
         assert all(set(a) <= set(b) for a, b in pairwise(run))
