@@ -17,9 +17,6 @@ from labkit.record.trace import Block, Edit, EditKind, Prefix, Request, Trace, T
 __all__ = ["TraceBuilder"]
 
 
-_Pair = tuple[Block, Block]  # a block, and the one that names its tool: itself, or for a result its call
-
-
 class TraceBuilder:
     """Collects one thread of a run; :meth:`trace` makes the Trace.
 
@@ -68,9 +65,9 @@ class TraceBuilder:
         gets tool and arguments of the nearest earlier call of its id that is not answered yet; a second
         answer to a call is dropped and counted.
         """
-        paired = self._paired(blocks)
-        goes_on = bool(self.blocks) and self.blocks[-1].role == "tool" and all(b.role == "tool" for b, _ in paired)
-        return self._place(paired, goes_on)
+        said = blocks if isinstance(blocks, list) else list(blocks)
+        goes_on = bool(self.blocks) and self.blocks[-1].role == "tool" and all(b.role == "tool" for b in said)
+        return self._pair(said, goes_on)
 
     def respond(
         self,
@@ -87,13 +84,13 @@ class TraceBuilder:
         """
         prefix = max(len(self.prefixes) - 1, 0)
         self.requests.append(Request(len(self.requests) + 1, start, model, prefix, usage, id))
-        self._place(self._paired(blocks), goes_on=False)
+        self._pair(blocks, goes_on=False)
         return len(self.requests)
 
     def go_on(self, blocks: Sequence[Block]) -> None:
         """Add more blocks to the last response."""
         goes_on = bool(self.blocks) and self.blocks[-1].role == "assistant"
-        self._place(self._paired(blocks), goes_on)
+        self._pair(blocks, goes_on)
 
     def set_usage(self, index: int, usage: Usage | None) -> None:
         """Note the usage of a request that was added before."""
@@ -104,7 +101,7 @@ class TraceBuilder:
         """Put blocks that had left the context into it again, as new blocks of the same messages."""
         first, message = len(self.blocks), -1
         for block in [self.blocks[p] for p in positions]:
-            self._place([(block, block)], goes_on=block.message == message)
+            self._place(block, block, goes_on=block.message == message)
             message = block.message if block.message is not None else -1
         return range(first, len(self.blocks))
 
@@ -143,7 +140,7 @@ class TraceBuilder:
         made = [replace(b, edited="summary") for b in blocks]
         made[summary] = replace(made[summary], kind="summary", role="user")
         # Not said but placed: results among them were answers before, and still are.
-        places = [self._place([(block, block)], goes_on=False).start for block in made]
+        places = [self._place(block, block, goes_on=False) for block in made]
         self.edits[-1] = replace(self.edits[-1], summary=places[summary])
 
     def match(self, blocks: Iterable[Block]) -> tuple[set[int], list[Block]]:
@@ -170,18 +167,18 @@ class TraceBuilder:
                 new.append(block)
         return kept, new
 
-    def _paired(self, blocks: Iterable[Block]) -> list[_Pair]:
-        pairs: list[_Pair] = []
+    def _pair(self, blocks: Iterable[Block], goes_on: bool) -> range:
+        """Place the blocks of one message: calls wait for their results, results find their calls."""
+        first = len(self.blocks)
         for block in blocks:
-            if block.kind == "result":
-                call = self._call_of(block)
-                if call is not None:
-                    pairs.append((block, call))
+            call = self._call_of(block) if block.kind == "result" else block
+            if call is None:
                 continue
             if block.kind == "call" and block.call_id:
                 self._open.setdefault(block.call_id, []).append(block)
-            pairs.append((block, block))
-        return pairs
+            self._place(block, call, goes_on)
+            goes_on = True
+        return range(first, len(self.blocks))
 
     def _call_of(self, result: Block) -> Block | None:
         """The call that a result answers, the result itself if it has none, ``None`` for a second answer."""
@@ -195,14 +192,14 @@ class TraceBuilder:
         self._orphans.append(len(self.requests) + 1)
         return result
 
-    def _place(self, pairs: Sequence[_Pair], goes_on: bool) -> range:
-        first = len(self.blocks)
-        if pairs and not goes_on:
+    def _place(self, block: Block, call: Block, goes_on: bool) -> int:
+        """Put a block at the end; ``call`` names its tool: itself, or for a result its call."""
+        position = len(self.blocks)
+        if not goes_on:
             self._message += 1
-        for block, call in pairs:
-            self.live[len(self.blocks)] = None
-            self.blocks.append(placed(block, len(self.requests) + 1, self._message, call))
-        return range(first, len(self.blocks))
+        self.live[position] = None
+        self.blocks.append(placed(block, len(self.requests) + 1, self._message, call))
+        return position
 
     def answered(self, call_id: str) -> bool:
         """Whether a result of this id has come and no call of it waits."""

@@ -74,7 +74,7 @@ class Rollout:
         self._run = TraceBuilder()
         self._id: str | None = None
         self._model: str | None = None
-        self._begun: float | None = None  # when what is sent next was complete
+        self._begun: Any = None  # when what is sent next was complete, as the log says it
         self._response = 0  # the request that still lacks its usage
         self._answering = False  # whether the last line was the model's
         self._total: _Count | None = None
@@ -82,7 +82,7 @@ class Rollout:
         self._loose: list[tuple[_Count, float | None]] = []
         self._summaries: list[Trace] = []
         self._copied_until: float | None = None
-        self._calls: dict[str, str] = {}
+        self._spawns: set[str] = set()  # ids of the calls that spawn an agent
         self._unpriced = 0
         self._counts = dict.fromkeys(("repeated", "copied", "lower", "odd", "opaque", "turns"), 0)
 
@@ -92,7 +92,7 @@ class Rollout:
         payload = line.get("payload")
         if kind == "event_msg" and self._copied_until is None and self._says_nothing_new(payload):
             return
-        time = timestamp(line.get("timestamp"))
+        time = line.get("timestamp")
         if payload is None and kind in ITEM_TYPES:
             kind, payload = "response_item", line
         elif payload is None and ("record_type" in line or "instructions" in line):
@@ -102,17 +102,17 @@ class Rollout:
         if not isinstance(payload, dict):
             self._run.warnings.append(f"line {number}: {kind or 'a line'} without a payload; skipped")
             return
-        if self._copied_until is not None and time is not None and time >= self._copied_until:
+        if self._copied_until is not None and (timestamp(time) or 0.0) >= self._copied_until:
             self._copied_until = None
-        if kind == "event_msg":
+        if kind == "response_item":
+            self._item(payload, time)
+        elif kind == "event_msg":
             self._event(payload, time)
             return
-        if kind == "session_meta":
-            self._meta(payload, time)
+        elif kind == "session_meta":
+            self._meta(payload, timestamp(time))
         elif kind == "turn_context":
             self._model = as_text(payload.get("model")) or self._model
-        elif kind == "response_item":
-            self._item(payload, time)
         elif kind == "compacted":
             self._compacted(payload)
         else:
@@ -120,6 +120,10 @@ class Rollout:
             return
         if not self._answering:
             self._begun = time or self._begun
+
+    def _start(self, time: Any) -> float | None:
+        """When a request was sent: times are parsed here only, as most lines' are not needed."""
+        return timestamp(self._begun) or timestamp(time)
 
     def _meta(self, payload: dict[str, Any], time: float | None) -> None:
         own = as_text(payload.get("id"))
@@ -136,12 +140,11 @@ class Rollout:
             made = max((t for t in (time, timestamp(payload.get("timestamp"))) if t is not None), default=None)
             self._copied_until = None if made is None else floor(made) + 1.0
 
-    def _item(self, item: dict[str, Any], time: float | None) -> None:
+    def _item(self, item: dict[str, Any], time: Any) -> None:
         kind = as_text(item.get("type")) or ""
-        if kind in _SILENT:
-            return
         if kind not in ITEM_TYPES:
-            self._run.skipped[kind[:40] or "item without a type"] += 1
+            if kind not in _SILENT:
+                self._run.skipped[kind[:40] or "item without a type"] += 1
             return
         if self._loose:
             self._settle()
@@ -156,22 +159,23 @@ class Rollout:
             self._run.go_on(blocks)
         else:
             self._unpriced += self._response > 0
-            self._response = self._run.respond(blocks, start=self._begun or time, model=self._model)
+            self._response = self._run.respond(blocks, start=self._start(time), model=self._model)
             self._answering = True
-        self._note_agents(blocks)
+        if blocks and blocks[0].tool == "spawn_agent":
+            self._spawns.add(blocks[0].call_id or "")
+        elif self._spawns and kind in ANSWERS:
+            self._note_agents(blocks)
 
     def _note_agents(self, blocks: list[Block]) -> None:
         for block in blocks:
-            if block.kind == "call" and block.call_id:
-                self._calls[block.call_id] = block.tool or ""
-            elif block.kind == "result" and self._calls.get(block.call_id or "") == "spawn_agent":
+            if block.kind == "result" and block.call_id in self._spawns:
                 try:
                     agent = as_text(as_dict(json.loads(block.text)).get("agent_id"))
                 except (ValueError, RecursionError):
                     continue
                 self.agents |= {agent} if agent else set()
 
-    def _event(self, event: dict[str, Any], time: float | None) -> None:
+    def _event(self, event: dict[str, Any], time: Any) -> None:
         kind = event.get("type")
         if kind == "token_count":
             self._tokens(event.get("info"), time)
@@ -192,7 +196,7 @@ class Rollout:
             return again
         return kind in _SCREEN
 
-    def _tokens(self, info: Any, time: float | None) -> None:
+    def _tokens(self, info: Any, time: Any) -> None:
         if info is None:
             return
         raw = as_dict(info).get("total_token_usage")
@@ -220,7 +224,7 @@ class Rollout:
             self._response = 0
             self._answering = False
         else:
-            self._loose.append((grown, self._begun or time))
+            self._loose.append((grown, self._start(time)))
 
     def _settle(self) -> None:
         """Usage that no item of the model came with is still a request."""

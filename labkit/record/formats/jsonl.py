@@ -34,6 +34,8 @@ _decoder = json.JSONDecoder()
 _BOM = b"\xef\xbb\xbf"
 # How many bytes are read between two words to the watcher.
 _STEP = 4_000_000
+# How many bytes of the first lines are read at a time.
+_AHEAD = 65_536
 
 Watcher = Callable[[int, int], None]
 """Called with the bytes of a file that were read, and its size."""
@@ -199,21 +201,36 @@ class _Head:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
+        self._raw: list[bytes] = []
         self._lines: list[list[Any]] = []
         self._ended = False
 
     def line(self, number: int) -> list[Any] | None:
         """The values on a line, from 0; ``None`` after the end. Raises OSError."""
-        while number >= len(self._lines) and not self._ended:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.readline(8_000_000)
-                self._offset = file.tell()
-            if data:
-                self._lines.append(_objects(data.decode("utf-8-sig", errors="replace").strip("\r\n \t\0"))[0])
-            else:
-                self._ended = True
+        while number >= len(self._raw) and not self._ended:
+            self._more()
+        while len(self._lines) <= number < len(self._raw):
+            self._lines.append(_values(self._raw[len(self._lines)]))
         return self._lines[number] if number < len(self._lines) else None
+
+    def _more(self) -> None:
+        """Read the next few lines: opening the file for each would cost more than parsing it."""
+        start = self._offset
+        with self._path.open("rb") as file:
+            file.seek(start)
+            while self._offset - start < _AHEAD and not self._ended:
+                data = file.readline(8_000_000)
+                self._offset += len(data)
+                self._ended = not data
+                if data:
+                    self._raw.append(data)
+
+
+def _values(line: bytes) -> list[Any]:
+    try:
+        return [orjson.loads(line)]
+    except orjson.JSONDecodeError:
+        return _objects(line.decode("utf-8-sig", errors="replace").strip("\r\n \t\0"))[0]
 
 
 # The head in hand: all formats look at one file before the next is opened.
