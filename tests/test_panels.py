@@ -126,8 +126,10 @@ def test_controls_under_more_count_too(run: Trace) -> None:
     expected = lk.replay(run, replace(lk.load_policy("article"), floor=0))
     assert numbers(panel)[0] == f"{expected.input:,}"
     assert "floor 0" in words(panel)
-    assert panel.more.titles == ("more",)
-    note = panel.more.children[0].children[1].value
+    assert panel.inside.layout.display == "none"
+    panel.more.value = True
+    assert panel.inside.layout.display == ""
+    note = panel.inside.children[1].value
     assert "as of 2026-11-30" in note
     assert "above the window of 200,000" in note  # the run alone would need 213,000
 
@@ -137,7 +139,7 @@ def test_at_the_end_of_the_slider_nothing_acts(run: Trace) -> None:
     lk.panels.ladder(run, lk.Policy.nothing())
     panel = opened()
     assert panel.values()["trigger"] == 213_000
-    assert "At 213,000 tokens a threshold never acts" in panel.more.children[0].children[1].value
+    assert "At 213,000 tokens a threshold never acts" in panel.inside.children[1].value
     assert numbers(panel)[0] == "5,856,377"
     panel.controls["trigger"].value = 213_000 - 1_000
     panel.controls["trigger"].value = 213_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -107,6 +107,19 @@ def _bars(lane: Lane, axis: str, kill: int | None) -> list[dict[str, Any]]:
     ]
 
 
+def _writes(requests: Sequence[int], top: int) -> dict[str, Any]:
+    """Ticks above the lower lane where the record is written by the clock; at a fresh start it is written too."""
+    return {
+        "type": "scatter",
+        "x": list(requests),
+        "y": [top + 0.25] * len(requests),
+        "mode": "markers",
+        "name": "record written",
+        "marker": {"color": INK, "size": 6, "symbol": "line-ns-open"},
+        "hovertemplate": "record written at request %{x}<extra></extra>",
+    }
+
+
 def describe_lanes(both: Lanes) -> str:
     """The figure in words.
 
@@ -162,7 +175,11 @@ def handoff(trace: Trace) -> Setup:
                 f"written at request {both.written}" if both.record else "nothing was written",
             ),
         )
-        return View(draw_lanes(both), numbers, describe_lanes(both).replace("\n", " "))
+        figure = draw_lanes(both)
+        figure["data"].append(_writes(range(values["every"], after + 1, values["every"]), max(both.compact.said)))
+        kept = f"written every {count(values['every'], 'request')}, {count(values['errors'], 'error')} carried"
+        figure["layout"]["title"]["text"] += f" ({kept})"
+        return View(figure, numbers, f"{describe_lanes(both)} The record is {kept}.".replace("\n", " "))
 
     controls = (
         Control("kill", "killed after request", last // 2, 1, last - 1),

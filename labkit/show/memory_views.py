@@ -43,7 +43,12 @@ def memory(trace: Trace) -> Setup:
             ("lost", f"{lost}", "for good"),
             ("compactions", f"{len(made.compactions)}", "at even distances"),
         )
-        return View(draw_memory(made), numbers, describe_memory(made).replace("\n", " "))
+        figure = draw_memory(made)
+        kept = "notes kept" if values["notes"] == "kept" else "without notes"
+        figure["layout"]["title"]["text"] += f" ({kept})"
+        for bars in figure["data"]:
+            bars["showlegend"] |= bars["name"] == "only in the notes" and values["notes"] == "kept"
+        return View(figure, numbers, f"{describe_memory(made)} ({kept[:1].upper()}{kept[1:]}.)".replace("\n", " "))
 
     controls = (
         Control("summarizer", "summarizer", "lines", choices=_CHOICES),

@@ -53,6 +53,8 @@ function render({ model, el }) {
         if (handle.getAttribute("aria-label") !== text) handle.setAttribute("aria-label", text);
     // JupyterLab takes the arrow keys for its cells unless a list asks it not to.
     for (const list of panel.querySelectorAll("select")) list.setAttribute("data-lm-suppress-shortcuts", "true");
+    for (const more of panel.querySelectorAll(".labkit-more"))
+      more.setAttribute("aria-expanded", more.classList.contains("mod-active"));
     for (const words of panel.querySelectorAll(".labkit-words:not([role])")) {
       words.setAttribute("role", "status");
       words.setAttribute("aria-live", "polite");

@@ -322,9 +322,12 @@ class Panel:
         parts = [w.Box([*rows[False], self.reset], layout=wrap), self.numbers, self.figure, self.words]
         if rows[True] or setup.note:
             note = w.HTML(f"<p style='margin:0;line-height:1.4'>{html.escape(setup.note)}</p>")
-            inside = w.VBox([w.Box(rows[True], layout=wrap), note])
-            self.more = w.Accordion([inside], selected_index=None, titles=("more",))
-            parts.append(self.more)
+            # A button, because the title of ipywidgets' Accordion cannot be reached from the keyboard.
+            self.more = w.ToggleButton(description="more", icon="caret-right", layout={"width": "72px"})
+            self.more.add_class("labkit-more")
+            self.inside = w.VBox([w.Box(rows[True], layout=wrap), note], layout={"display": "none"})
+            self.more.observe(self._fold, "value")
+            parts += [self.more, self.inside]
         self.box = w.VBox(parts, layout={"width": "100%", "max_width": "900px"})
         self.box.add_class("labkit-panel")
         self._say(view, trouble)
@@ -365,6 +368,10 @@ class Panel:
         slider.observe(self._moved, "value")
         self.controls[control.name], self.boxes[control.name] = slider, box
         return w.HBox([box, slider], layout={"align_items": "center"})
+
+    def _fold(self, change: Any) -> None:
+        self.inside.layout.display = "" if change["new"] else "none"
+        self.more.icon = "caret-down" if change["new"] else "caret-right"
 
     def _moved(self, _: Any) -> None:
         if self._holding:

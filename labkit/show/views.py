@@ -25,7 +25,7 @@ from labkit.replay.replay import Replay, replay
 from labkit.show.bars import draw_results
 from labkit.show.plots import draw_billed, draw_ladder
 from labkit.show.setup import Control, Setup, View
-from labkit.show.style import about, share
+from labkit.show.style import about, label, share
 from labkit.show.words import describe_billed, describe_ladder, describe_results, growth, telling, unit_of
 
 __all__ = ["billed", "ladder", "results"]
@@ -129,13 +129,17 @@ def ladder(
     )
     ends = {"keep": 20, "cap": max(math.ceil(largest / 500) * 500, 1_000)}
 
+    # A choice that would say the same as another one is left out.
+    given = next((name for name, rules in _EVICT.items() if rules == start.evict), "given")
+    choices = _CHOICES if given in _EVICT else {"as the policy says": "given", **_CHOICES}
+
     def at(name: str) -> int:
         value = getattr(start, name)
         return ends.get(name, never) if value is None else int(value)
 
     def draw(values: Mapping[str, Any]) -> View:
         moved: dict[str, Any] = {k: v for k, v in values.items() if k != "evict" and v != at(k)}
-        if values["evict"] != "given":
+        if values["evict"] != given:
             moved["evict"] = _EVICT[values["evict"]]
         run = replay(trace, replace(start, **moved), rules)
         setting = ", ".join(
@@ -148,6 +152,9 @@ def ladder(
         if not run.unread and not run.facts_lost and run.overflow is None and (not best or net < best[0][0] - 1e-9):
             best[:] = [(net, setting, [row.input for row in run.rows])]
         figure = draw_ladder(run, naive, best=best[0][2] if best else None, unit=unit_of(trace))
+        behind = [f"{k.replace('_', ' ')} {v}" for k, v in values.items() if k in moved.keys() - {"trigger", "keep"}]
+        if behind:  # what stands under "more" is named in the picture too, also where it changes nothing
+            figure["layout"]["title"]["text"] += f" ({label(', '.join(behind), 40)})"
         words = describe_ladder(run, naive)
         words = f"At {setting}: {words[:1].lower()}{words[1:]}"
         if best:
@@ -167,7 +174,7 @@ def ladder(
         number("compact_above", "compact above (tokens)", never, 1_000, more=True),
         replace(number("keep_recent", "keep recent (messages)", 40, 1, more=True), low=0),
         replace(number("cap", "cap (tokens)", ends["cap"], 50, more=True), low=50),
-        Control("evict", "evict", "given", choices=_CHOICES, more=True),
+        Control("evict", "evict", given, choices=choices, more=True),
         number("hand_off_above", "hand off above (tokens)", never, 1_000, more=True),
     )
     end = f"At {never:,} tokens a threshold never acts."
@@ -190,7 +197,7 @@ def ladder(
 
 
 _EVICT: dict[str, frozenset[str]] = {"nothing": frozenset(), "superseded": frozenset(SUPERSEDED)}
-_CHOICES = {"as the policy says": "given", "nothing": "nothing", "what is superseded": "superseded"}
+_CHOICES = {"nothing": "nothing", "what is superseded": "superseded"}
 
 
 def _ladder_numbers(run: Replay, naive: Replay, cost: Bill, nothing: Bill) -> tuple[tuple[str, str, str], ...]:

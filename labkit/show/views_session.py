@@ -53,13 +53,14 @@ def session(source: Audit | Trace) -> Setup:
             ("pause before it", span(m.pause), "from start to start"),
             ("all writes" if writes else "all uncached", f"{whole:,}", f"this one is {share(m.new, whole)}"),
         )
-        return View(figure, numbers, describe_moment(found, m.request, verb))
+        along = "the clock: a pause is a gap" if values["x"] == "clock" else "requests: all stand at equal distances"
+        return View(figure, numbers, f"{describe_moment(found, m.request, verb)} Drawn over {along}.")
 
     return Setup(
         f"session {report.name}",
         (
             Control("row", "largest", ranked[0].request, choices={_row(m, name): m.request for m in ranked}, rows=4),
-            Control("x", "x", "clock", choices={"clock time": "clock", "request": "request"}),
+            Control("x", "drawn over", "clock", choices={"clock time": "clock", "request": "request"}),
         ),
         draw,
         f"lk.plots.fig_session(report, request={ranked[0].request})",

@@ -21,6 +21,12 @@ from playwright.sync_api import Locator, Page
 
 VIEWPORT = {"width": 1280, "height": 720}
 
+# What a panel says: its words, and its picture as drawing commands.
+Reading = tuple[str, str]
+
+# A slider's handle, or a choice; the number box beside a slider is the same control once more.
+CONTROLS = ".noUi-handle, select"
+
 # No sandbox: containers seldom allow one. The rest keeps Chromium from calling home.
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -185,15 +191,14 @@ class Panel:
     def __init__(self, page: Page, box: Locator) -> None:
         self.page = page
         self.box = box
-        self.handle = box.locator(".noUi-handle").first
-        self.slider = box.locator(".widget-slider, .widget-hslider").first
+        self.control = box.locator(CONTROLS).first
         self.figure = box.locator(".js-plotly-plot").first
         self.words = box.locator(".labkit-words").first
 
     def show(self) -> None:
         """Scroll to the panel and wait until all three parts are drawn and stand still."""
         self._scroll()
-        for part in (self.slider, self.figure, self.words):
+        for part in (self.control, self.figure, self.words):
             part.wait_for(state="visible", timeout=20_000)
         self.figure.locator(".main-svg").first.wait_for(state="visible", timeout=20_000)
         # A figure can stand there with axes and no data: the traces come by messages of their own.
@@ -217,25 +222,47 @@ class Panel:
             now = self.box.bounding_box()
             place, count = now, count + 1 if now == place else 0
 
-    def read(self) -> tuple[str, str]:
-        """The words, and the picture as the drawing commands of its traces."""
-        drawing = self.figure.evaluate("f => JSON.stringify([f.data, f.querySelector('.main-svg .plot')?.innerHTML])")
+    def read(self) -> Reading:
+        """The words, and the picture as the drawing commands of its traces and its title."""
+        drawing = self.figure.evaluate(
+            """f => JSON.stringify([f.data, f.querySelector('.main-svg .plot')?.innerHTML,
+                                    f.querySelector('.gtitle')?.textContent])"""
+        )
         return self.words.inner_text(), drawing
 
-    def press(self, key: str, times: int = 1) -> None:
-        """Press a key on the slider, reached with the keyboard's focus and not with the mouse."""
-        self.handle.focus()
-        assert self.handle.evaluate("handle => document.activeElement === handle"), "the slider takes no focus"
-        for _ in range(times):
-            self.page.keyboard.press(key)
+    def controls(self) -> list[Locator]:
+        """Every slider and choice, those under "more" too, which is opened by keyboard."""
+        more = self.box.locator(".labkit-more")
+        if more.count():
+            self.press(more.first, "Enter")
+        found = self.box.locator(CONTROLS)
+        for control in (found.nth(i) for i in range(found.count())):
+            control.wait_for(state="visible", timeout=10_000)
+        self._settle()
+        return [found.nth(i) for i in range(found.count())]
 
-    def change(self, seconds: float = 30) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Move the slider by keyboard until words and figure have changed; return before and after."""
-        before = self.read()
-        after = before
-        for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):
-            self.press(key)
-            until = time.monotonic() + seconds / 3
+    def name(self, control: Locator) -> str:
+        """What a screen reader says before the value."""
+        said: str = control.evaluate(
+            "c => c.getAttribute('aria-label') ?? Array.from(c.labels ?? [], l => l.innerText).join(' ')"
+        )
+        return said.strip()
+
+    def press(self, control: Locator, key: str) -> None:
+        """Press a key on a control, reached with the keyboard's focus and not with the mouse."""
+        control.focus()
+        assert control.evaluate("control => document.activeElement === control"), "the control takes no focus"
+        self.page.keyboard.press(key)
+
+    def change(self, control: Locator | None = None, seconds: float = 30) -> tuple[Reading, Reading]:
+        """Move a control by keyboard until words and figure have changed; return before and after."""
+        control = control or self.control
+        menu = control.evaluate("control => control.tagName") == "SELECT"
+        keys = ("ArrowDown", "ArrowUp", "ArrowUp") if menu else ("ArrowRight", "ArrowLeft", "ArrowLeft", "End", "Home")
+        before = after = self.read()
+        for key in keys:
+            self.press(control, key)
+            until = time.monotonic() + seconds / len(keys)
             while time.monotonic() < until:
                 after = self.read()
                 if after[0] != before[0] and after[1] != before[1]:
@@ -243,12 +270,37 @@ class Panel:
                 self.page.wait_for_timeout(100)
         return before, after
 
+    def reset(self, words: str, seconds: int = 20) -> None:
+        """Press Reset by keyboard and wait for the words of the start."""
+        self.press(self.box.get_by_role("button", name="Reset"), "Enter")
+        self.page.wait_for_function(
+            "([box, words]) => box.innerText === words",
+            arg=[self.words.element_handle(), words],
+            timeout=1000 * seconds,
+        )
+
+    def faults(self) -> list[str]:
+        """What axe-core finds inside the panel and calls serious or critical."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        self.page.evaluate(
+            "() => document.querySelectorAll('[data-look]').forEach(b => b.removeAttribute('data-look'))"
+        )
+        self.box.evaluate("box => box.setAttribute('data-look', 'yes')")
+        found = Axe().run(self.page, context="[data-look=yes]", options={"resultTypes": ["violations"]})
+        return [
+            f"{fault['id']}: {node['html'][:200]}"
+            for fault in found.response["violations"]
+            if fault["impact"] in ("serious", "critical")
+            for node in fault["nodes"]
+        ]
+
     def hidden(self) -> list[str]:
         """Parts that are not wholly inside the part of the notebook one sees."""
         seen = self.page.locator(".jp-WindowedPanel-outer:visible").first.bounding_box()
         assert seen is not None
         out = []
-        for name, part in (("control", self.slider), ("figure", self.figure), ("words", self.words)):
+        for name, part in (("control", self.control), ("figure", self.figure), ("words", self.words)):
             box = part.bounding_box()
             if box is None or not _within(box, seen):
                 out.append(f"{name} at {box}, seen {seen}")

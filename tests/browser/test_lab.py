@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,19 +15,11 @@ pytestmark = pytest.mark.browser
 Open = Callable[[str], "Notebook"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "00_start_here.ipynb",
-        "02_compaction_ladder.ipynb",
-        "03_cache_costs.ipynb",
-        "04_memory.ipynb",
-        "05_handoff_artifacts.ipynb",
-        "06_subagent_isolation.ipynb",
-        "09_parameter_sweeps.ipynb",
-    ],
-)
-def test_run_all_and_move_a_slider_from_the_keyboard(open_notebook: Open, name: str) -> None:
+NOTEBOOKS = sorted(path.name for path in (Path(__file__).parents[2] / "notebooks").glob("[0-9]*.ipynb"))
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_run_all_and_move_each_control_from_the_keyboard(open_notebook: Open, name: str) -> None:
     notebook = open_notebook(name)
     notebook.run_all()
     panels = notebook.panels()
@@ -38,6 +31,15 @@ def test_run_all_and_move_a_slider_from_the_keyboard(open_notebook: Open, name: 
         assert after[0] != before[0], f"the words did not change: {before[0]}"
         assert after[1] != before[1], "the figure did not change"
         assert panel.hidden() == [], "after the change something moved out of view"
+        panel.reset(before[0])
+        for control in panel.controls():
+            label = panel.name(control)
+            assert label, "a control without a name"
+            start, moved = panel.change(control)
+            assert moved[0] != start[0], f"{label}: the words did not change: {start[0]}"
+            assert moved[1] != start[1], f"{label}: the figure did not change"
+            panel.reset(before[0])
+        assert panel.faults() == []
 
 
 def test_the_check_tells_good_panels_from_bad_ones(open_notebook: Open) -> None:
@@ -55,6 +57,7 @@ def test_the_check_tells_good_panels_from_bad_ones(open_notebook: Open) -> None:
     assert before == after
     tall.show()
     assert [what.split()[0] for what in tall.hidden()] == ["control", "figure", "words"]
+    assert [fault.split(":")[0] for fault in good.faults()] == ["aria-input-field-name"], "its slider has no name"
 
 
 def test_a_failing_cell_is_seen(open_notebook: Open) -> None:

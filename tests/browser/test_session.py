@@ -18,7 +18,7 @@ def test_click_a_row_and_go_on_from_the_keyboard(open_notebook: Callable[[str], 
     notebook.run_all()
     (panel,) = notebook.panels()
     rows = panel.box.locator("select").first
-    panel.slider = rows  # what has to be in view together with figure and words
+    panel.control = rows  # what has to be in view together with figure and words
     panel.show()
     assert panel.hidden() == []
     first = panel.read()
