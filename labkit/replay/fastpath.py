@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from operator import eq
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,10 +25,12 @@ from labkit.ladder.summaries import SizedSummarizer
 from labkit.price.cache import CacheRules
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Trace
-from labkit.replay.fastpath_arrays import FORMS, arrays
-from labkit.replay.fastpath_plain import NEVER, lifetime, start_plain
+from labkit.replay.fastpath_arrays import FORMS
+from labkit.replay.fastpath_plain import plain_knobs, start_plain
+from labkit.replay.fastpath_policies import Columns, Mask
+from labkit.replay.fastpath_start import full_knobs, start_full
 
-__all__ = ["COLUMNS", "available", "pays", "plain", "run", "supports"]
+__all__ = ["COLUMNS", "are_plain", "are_supported", "available", "pays", "plain", "run", "supports"]
 
 Ints = NDArray[np.int64]
 
@@ -144,9 +146,25 @@ def plain(policy: Policy, rules: CacheRules, trace: Trace) -> bool:
     >>> plain(Policy(keep=5), ARTICLE_RULES, empty), plain(Policy(cap=500), ARTICLE_RULES, empty)
     (True, False)
     """
-    if rules.mode != "append_only" or (rules.thinking_bound and any(b.kind == "thinking" for b in trace.blocks)):
-        return False
-    return all(getattr(policy, name) == value for name, value in _OTHERS)
+    return bool(are_plain(Columns([policy]), rules, trace)[0])
+
+
+def are_plain(policies: Columns, rules: CacheRules, trace: Trace) -> Mask:
+    """Of which policies :func:`plain` holds."""
+    bound = rules.thinking_bound and any(b.kind == "thinking" for b in trace.blocks)
+    out = np.full(policies.length, rules.mode == "append_only" and not bound)
+    for name, value in _OTHERS:
+        if name not in policies.same or policies.same[name] != value:
+            out &= policies.where(name, partial(eq, value))
+    return out
+
+
+def are_supported(policies: Columns, rules: CacheRules, trace: Trace) -> Mask:
+    """Which policies :func:`supports` lets through."""
+    out = policies.where("trim", lambda trim: trim is None)
+    if rules.ttl_1h is None:
+        out &= policies.where("lifetime", lambda lifetime: lifetime != "1h")
+    return out & (supports(Policy(), rules, trace) == "")
 
 
 def pays(requests: int) -> bool:
@@ -157,93 +175,50 @@ def pays(requests: int) -> bool:
     return requests > 100_000
 
 
-def run(trace: Trace, sizes: Sizes, policies: list[Policy], rules: CacheRules, summarizer: SizedSummarizer) -> Ints:
+def run(
+    trace: Trace,
+    sizes: Sizes,
+    policies: Sequence[Policy],
+    rules: CacheRules,
+    summarizer: SizedSummarizer,
+    *,
+    columns: Columns | None = None,
+) -> Ints:
     """Replay a trace under many policies.
 
     Parameters
     ----------
     trace : Trace
     sizes : Sizes
-    policies : list of Policy
+    policies : sequence of Policy
         Each one that :func:`supports` lets through.
     rules : CacheRules
     summarizer : SizedSummarizer
+    columns : Columns, optional
+        The same policies as columns, where they are known.
 
     Returns
     -------
     array of int, (policies, len(COLUMNS))
     """
     out = np.zeros((len(policies), len(COLUMNS)), np.int64)
-    groups: dict[Any, list[int]] = {}
-    for i, policy in enumerate(policies):
-        if plain(policy, rules, trace):
-            key = ("plain", *(getattr(policy, name) for name in sorted(_GROUPS)))
-        else:
-            key = ("full", *(getattr(policy, name) for name in FORMS))
-        groups.setdefault(key, []).append(i)
-    for (kind, *_), members in groups.items():
-        some = [policies[i] for i in members]
-        start = start_plain if kind == "plain" else _start_full
-        work = start(trace, sizes, some, rules, summarizer)
-        part = np.zeros((len(some), len(COLUMNS)), np.int64)
-        # The kernels hold no lock, so threads share the work; small parts even out slow policies.
-        step = max(min(len(some) // (4 * THREADS), 512), 16)
-        slices = [slice(i, i + step) for i in range(0, len(some), step)]
-        if len(slices) == 1:
-            work(slices[0], part)
-        else:
-            with ThreadPoolExecutor(THREADS) as pool:
-                list(pool.map(work, slices, [part] * len(slices)))
-        out[members] = part
-    return out
-
-
-Work = Callable[[slice, Ints], None]
-
-
-def _start_full(
-    trace: Trace, sizes: Sizes, policies: list[Policy], rules: CacheRules, summarizer: SizedSummarizer
-) -> Work:
-    from labkit.replay import fastpath_full
-
-    kernel: Any = fastpath_full.kernel
-    a = arrays(trace, sizes, policies[0], rules, summarizer)
+    table = columns or Columns(policies)
+    short = are_plain(table, rules, trace)
     prefix = sizes.prefix(trace.requests[0].prefix)
-    knobs = np.array([_all_knobs(policy, rules, prefix, summarizer.share) for policy in policies], dtype=np.float64)
-    return lambda at, part: kernel(knobs[at], a, part[at])
-
-
-def _all_knobs(policy: Policy, rules: CacheRules, prefix: int, share: float) -> tuple[float, ...]:
-    """A policy as the row of numbers that the kernel for everything reads."""
-
-    def or_else(value: float | None, never: float) -> float:
-        return never if value is None else float(value)
-
-    bound = rules.thinking_bound and policy.edits_at == "client"
-    return (
-        or_else(policy.trigger, NEVER),
-        ("tokens", "tool_uses", "fraction").index(policy.trigger_by),
-        policy.strict,
-        0 if policy.count_prefix else prefix,
-        or_else(policy.window, NEVER),
-        or_else(policy.only_cold, -1),
-        policy.remembers,
-        policy.floor,
-        policy.floor_is == "target",
-        bool(policy.evict),
-        or_else(policy.keep, -1),
-        ("results", "groups", "user_turns", "tokens").index(policy.keep_by),
-        policy.pinned_take_keep,
-        policy.batch,
-        or_else(policy.keep_thinking, -1),
-        or_else(policy.compact_above, NEVER),
-        policy.keep_recent,
-        ("messages", "tokens").index(policy.keep_recent_by),
-        policy.keep_first,
-        policy.compact_before_pause,
-        or_else(policy.hand_off_above, NEVER),
-        lifetime(policy, rules),
-        policy.keep_alive,
-        (1 if policy.bound_thinking == "refuse" else 2) if bound else 0,
-        share,
-    )
+    for kind, among, names in ((start_plain, short, sorted(_GROUPS)), (start_full, ~short, FORMS)):
+        if not among.any():
+            continue
+        numbers = (plain_knobs if kind is start_plain else full_knobs)(table, rules, prefix, summarizer)
+        for members in table.groups(names, among):
+            work = kind(trace, sizes, policies[members[0]], numbers[members], rules, summarizer)
+            part = np.zeros((len(members), len(COLUMNS)), np.int64)
+            # The kernels hold no lock, so threads share the work; small parts even out slow policies.
+            step = max(min(len(members) // (4 * THREADS), 512), 16)
+            slices = [slice(i, i + step) for i in range(0, len(members), step)]
+            if len(slices) == 1:
+                work(slices[0], part)
+            else:
+                with ThreadPoolExecutor(THREADS) as pool:
+                    list(pool.map(work, slices, [part] * len(slices)))
+            out[members] = part
+    return out

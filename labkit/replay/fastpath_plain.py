@@ -1,4 +1,4 @@
-"""What the short compiled kernel reads: a trace for one form of stub, and a policy as eight numbers."""
+"""What the short compiled kernel reads: a trace for one form of stub, and policies as rows of eight numbers."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from labkit.record.sizes import Sizes
 from labkit.record.tokens import MESSAGE_OVERHEAD
 from labkit.record.trace import Trace
 from labkit.replay.fastpath_arrays import FAR, pauses, rows
+from labkit.replay.fastpath_policies import Columns
 from labkit.replay.fidelity import Probes
 
-__all__ = ["NEVER", "lifetime", "start_plain"]
+__all__ = ["NEVER", "Work", "lifetimes", "plain_knobs", "start_plain"]
 
 Ints = NDArray[np.int64]
+Numbers = NDArray[np.float64]
 NEVER = float(1 << 50)
 Work = Callable[[slice, Ints], None]
 
 
 def start_plain(
-    trace: Trace, sizes: Sizes, policies: list[Policy], rules: CacheRules, summarizer: SizedSummarizer
+    trace: Trace, sizes: Sizes, policy: Policy, knobs: Numbers, rules: CacheRules, summarizer: SizedSummarizer
 ) -> Work:
-    """The kernel with all but the policies and the place for their rows."""
+    """The short kernel with all but the place for its rows; the policies agree in the forms of ``policy``."""
     from labkit.replay import fastpath_kernel
 
     kernel: Any = fastpath_kernel.kernel
-    a = _prepared(trace, sizes, policies[0])
+    a = _prepared(trace, sizes, policy)
     idle = np.array(pauses(trace)[0][:-1])
-    knobs = np.array([_knobs(policy, rules, a.prefix) for policy in policies], dtype=np.float64)
 
     def work(at: slice, part: Ints) -> None:
         kernel(
@@ -173,25 +174,25 @@ def _by_request(trace: Trace, is_start: Ints) -> tuple[Ints, Ints, Ints]:
     return tuple(np.array(v, dtype=np.int64) for v in (stops, firsts, begun))  # type: ignore[return-value]
 
 
-def _knobs(policy: Policy, rules: CacheRules, prefix: int) -> tuple[float, ...]:
+def plain_knobs(policies: Columns, rules: CacheRules, prefix: int, summarizer: SizedSummarizer) -> Numbers:
     """The thresholds on the scale of the whole prompt; whole numbers, but for the lifetime."""
-    extra = 0 if policy.count_prefix else prefix
-
-    def above(value: float | None, strict: bool = True) -> float:
-        return NEVER if value is None else value + extra - (0 if strict else 1)
-
-    return (
-        above(policy.trigger, policy.strict),
-        float(policy.floor),
-        NEVER if policy.keep is None else float(policy.keep),
-        above(policy.compact_above),
-        float(policy.keep_recent),
-        NEVER if policy.window is None else float(policy.window),
-        lifetime(policy, rules),
-        float(policy.keep_alive),
+    extra = np.where(policies.where("count_prefix", bool), 0, prefix)
+    strict = policies.where("strict", bool)
+    return np.column_stack(
+        [
+            policies.numbers("trigger", NEVER) + extra - np.where(strict, 0, 1),
+            policies.numbers("floor"),
+            policies.numbers("keep", NEVER),
+            policies.numbers("compact_above", NEVER) + extra,
+            policies.numbers("keep_recent"),
+            policies.numbers("window", NEVER),
+            lifetimes(policies, rules),
+            policies.numbers("keep_alive"),
+        ]
     )
 
 
-def lifetime(policy: Policy, rules: CacheRules) -> float:
-    """Seconds that the entries of a policy live."""
-    return float(rules.ttl_1h if policy.lifetime == "1h" and rules.ttl_1h is not None else rules.ttl)
+def lifetimes(policies: Columns, rules: CacheRules) -> Numbers:
+    """Seconds that the entries of each policy live."""
+    long = float(rules.ttl if rules.ttl_1h is None else rules.ttl_1h)
+    return np.where(policies.where("lifetime", lambda lifetime: lifetime == "1h"), long, float(rules.ttl))

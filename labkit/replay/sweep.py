@@ -7,9 +7,11 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from labkit.errors import EditRefused, InputError
 from labkit.ladder.gate import refusal
@@ -22,6 +24,7 @@ from labkit.price.prices import prices as price_card
 from labkit.record.sizes import Sizes, measure
 from labkit.record.trace import Trace
 from labkit.replay import fastpath
+from labkit.replay.fastpath_policies import Columns
 from labkit.replay.grids import grid as make_grid
 from labkit.replay.replay import replay
 from labkit.replay.rows import Replay
@@ -114,7 +117,7 @@ def sweep(
             file=sys.stderr,
         )
     everything = [Policy.nothing(), *policies]
-    job = _Job(everything, _varied(everything), rules, card, writer, engine)
+    job = _Job(everything, rules, card, writer, engine)
     parts = [(t, at) for t in range(len(listed)) for at in range(0, len(everything), PART)]
     store = None if out is None else _Store(Path(out), job, listed)
     names = [f"{t:04d}-{at // PART:06d}" for t, at in parts]
@@ -139,15 +142,29 @@ class _Job:
     def __init__(
         self,
         policies: list[Policy],
-        varied: list[str],
         rules: CacheRules,
         card: Prices,
         summarizer: Summarizer,
         engine: str,
     ) -> None:
-        self.policies, self.varied, self.rules, self.card = policies, varied, rules, card
+        self.policies, self.rules, self.card = policies, rules, card
         self.summarizer, self.engine = summarizer, engine
         self.size = PART
+
+    @cached_property
+    def table(self) -> Columns:
+        """The policies field by field."""
+        return Columns(self.policies)
+
+    @property
+    def varied(self) -> list[str]:
+        """The fields in which the policies differ, doing nothing left out where there are others."""
+        columns = ((name, column[1:]) for name, column in self.table.varied.items())
+        return [name for name, column in columns if column and column.count(column[0]) < len(column)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to a worker: the table is made again there."""
+        return {name: value for name, value in vars(self).items() if name != "table"}
 
     def part(self, trace: Trace, at: int) -> pd.DataFrame:
         """The rows of some policies on one trace."""
@@ -155,18 +172,23 @@ class _Job:
 
         policies = self.policies[at : at + self.size]
         sizes = measure(trace)
-        fast = self._fast(policies, trace)
-        slow = sorted(set(range(len(policies))) - set(fast))
+        columns = self.table.part(at, at + self.size)
+        chosen = self._fast(columns, trace)
+        fast, slow = np.flatnonzero(chosen), np.flatnonzero(~chosen).tolist()
         pieces = []
-        if fast:
+        if len(fast):
             # Where it is a text summarizer, none of these policies compacts.
             model = self.summarizer if isinstance(self.summarizer, SizedSummarizer) else SizedSummarizer()
-            columns = fastpath.run(trace, sizes, [policies[i] for i in fast], self.rules, model)
-            piece = pd.DataFrame(columns, columns=list(fastpath.COLUMNS))
-            piece.insert(0, "policy", [at + i for i in fast])
+            some = [policies[i] for i in fast] if slow else policies
+            made = fastpath.run(trace, sizes, some, self.rules, model, columns=None if slow else columns)
+            piece = pd.DataFrame(made, columns=list(fastpath.COLUMNS))
+            piece.insert(0, "policy", at + fast)
             piece.insert(1, "engine", "fast")
-            refused, bound = piece["refused"].tolist(), piece.pop("bound").tolist()
-            piece["refused"] = [refusal(r, b) if r else "" for r, b in zip(refused, bound, strict=True)]
+            refused, bound = piece["refused"].to_numpy(), piece.pop("bound").to_numpy()
+            words = np.full(len(fast), "", dtype=object)
+            for i in np.flatnonzero(refused).tolist():
+                words[i] = refusal(int(refused[i]), int(bound[i]))
+            piece["refused"] = words
             pieces.append(piece)
         if slow:
             piece = pd.DataFrame([self._reference(trace, sizes, policies[i]) for i in slow])
@@ -179,22 +201,19 @@ class _Job:
         frame["facts"] = len(trace.facts)
         return frame
 
-    def _fast(self, policies: list[Policy], trace: Trace) -> list[int]:
-        """Positions of the policies that go through the compiled engine."""
+    def _fast(self, policies: Columns, trace: Trace) -> Any:
+        """Which policies go through the compiled engine."""
         if self.engine == "reference" or not fastpath.available() or self.card.bands:
-            return []
-        text = not isinstance(self.summarizer, SizedSummarizer)
-        chosen = [
-            i
-            for i, p in enumerate(policies)
-            if not (text and (p.compact_above is not None or p.hand_off_above is not None))
-            and not fastpath.supports(p, self.rules, trace)
-        ]
+            return np.zeros(policies.length, bool)
+        chosen = fastpath.are_supported(policies, self.rules, trace)
+        if not isinstance(self.summarizer, SizedSummarizer):
+            for name in ("compact_above", "hand_off_above"):
+                chosen &= policies.where(name, lambda above: above is None)
         if self.engine == "fast":
             return chosen
-        longer = {i for i in chosen if not fastpath.plain(policies[i], self.rules, trace)}
-        if longer and not fastpath.pays(len(longer) * len(trace.requests)):
-            return [i for i in chosen if i not in longer]
+        longer = chosen & ~fastpath.are_plain(policies, self.rules, trace)
+        if longer.any() and not fastpath.pays(int(longer.sum()) * len(trace.requests)):
+            return chosen & ~longer
         return chosen
 
     def _reference(self, trace: Trace, sizes: Sizes, policy: Policy) -> dict[str, Any]:
@@ -206,16 +225,14 @@ class _Job:
 
     def finished(self, frames: list[pd.DataFrame]) -> pd.DataFrame:
         """All rows, with the fields that vary, the costs and the saving."""
-        import numpy as np
         import pandas as pd
 
         frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
         index = frame["policy"].to_numpy()
         for place, name in enumerate(self.varied, start=2):
-            values = [_plain(getattr(policy, name)) for policy in self.policies]
-            frame.insert(place, name, pd.Series(values, dtype=object).to_numpy()[index])
+            frame.insert(place, name, pd.Series(self._said(name), dtype=object).to_numpy()[index])
         card, per = self.card, 1e6
-        long = np.array([p.lifetime == "1h" for p in self.policies])[index]
+        long = self.table.where("lifetime", lambda lifetime: lifetime == "1h")[index]
         write = np.where(long, card.cache_write_1h, card.cache_write_5m) / per
         own = self._summaries(frame)
         out = frame["output"] * card.output / per + own
@@ -239,6 +256,13 @@ class _Job:
             "",
         )
         return frame
+
+    def _said(self, name: str) -> list[Any]:
+        """The values of a field that varies, as a frame shows them."""
+        column = self.table.varied.get(name)
+        if column is None:
+            return [_plain(self.table.same[name])] * len(self.policies)
+        return [_plain(value) for value in column] if name in _SETS else column
 
     def _summaries(self, frame: pd.DataFrame) -> pd.Series:
         card = self.card
@@ -316,11 +340,8 @@ class _Store:
             raise InputError(f"{self._folder} cannot be written ({error}): give another folder for out") from None
 
 
-def _varied(policies: list[Policy]) -> list[str]:
-    """The fields in which the policies differ, doing nothing left out where there are others."""
-    others = policies[1:]
-    names = [field.name for field in fields(Policy)]
-    return [name for name in names if len({_plain(getattr(p, name)) for p in others}) > 1]
+# Fields that hold several names or pairs, which a frame shows as one text.
+_SETS = ("cap_of", "evict", "pinned", "clear_inputs")
 
 
 def _plain(value: Any) -> Any:
@@ -330,5 +351,4 @@ def _plain(value: Any) -> Any:
 
 
 def _output(trace: Trace, sizes: Sizes) -> int:
-    nothing = replace(Policy.nothing())
-    return replay(trace, nothing, sizes=sizes).output
+    return replay(trace, Policy.nothing(), sizes=sizes).output
