@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from random import Random
 
 import pandas as pd
 import pytest
@@ -132,6 +135,43 @@ def test_grids() -> None:
     spread = latin_hypercube({"trigger": range(1, 101), "keep": range(10)}, 10)
     assert sorted((p.trigger - 1) // 10 for p in spread) == list(range(10))
     assert sorted(p.keep for p in spread) == list(range(10))
+
+
+def test_a_grid_holds_what_making_each_policy_by_itself_gives() -> None:
+    """A grid makes each check once; policies that contradict themselves are left out all the same."""
+    choices: dict[str, list[object]] = {
+        "window": [None, 900, 20_000],
+        "trigger": [None, 0.5, 3, 800, 30_000, -1],
+        "trigger_by": ["tokens", "fraction", "tool_uses", "words"],
+        "compact_above": [None, 500, 1_000],
+        "hand_off_above": [None, 950],
+        "keep": [0, None, -2, True, 1.0],
+        "keep_by": ["results", "pages"],
+        "pinned": [["a"], [], frozenset({"b"}), "c"],
+        "cap_of": [{"a": 3}, {}, ()],
+        "evict": [["edited"], ["nothing"]],
+        "only_cold": [None, 0, -1],
+        "trim": [None, 0.5, 2],
+    }
+    rng = Random(6)
+    start = load_policy("default").to_dict()
+    compared = 0
+    for _ in range(150):
+        axes = {
+            name: rng.sample(v, rng.randint(1, min(3, len(v)))) for name, v in rng.sample(sorted(choices.items()), 4)
+        }
+        expected = []
+        for values in product(*axes.values()):
+            with suppress(InputError):
+                expected.append(Policy(**{**start, **dict(zip(axes, values, strict=True))}))
+        if expected:
+            made = grid(axes)
+            assert [vars(policy) for policy in made] == [vars(policy) for policy in expected]
+            compared += len(made)
+        else:
+            with pytest.raises(InputError, match="no combination is a policy"):
+                grid(axes)
+    assert compared > 300
 
 
 @pytest.mark.parametrize(

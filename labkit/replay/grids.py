@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import product
 from random import Random
 from typing import Any
@@ -93,14 +93,49 @@ def latin_hypercube(
     return _policies(load_policy(base), axes, zip(*columns, strict=True))
 
 
+# Fields that are checked against each other; each other field is checked by itself.
+_TOGETHER = ("window", "trigger", "trigger_by", "compact_above", "hand_off_above")
+
+
 def _policies(start: Policy, axes: Mapping[str, Any], combinations: Iterable[tuple[Any, ...]]) -> list[Policy]:
+    """The policies of some combinations; what is the same in many is checked once."""
+    names = list(axes)
+    bound = [i for i, name in enumerate(names) if name in _TOGETHER]
+    free = [i for i, name in enumerate(names) if name not in _TOGETHER]
+    known: dict[tuple[Any, ...], Mapping[str, Any] | str] = {}
     made, trouble = [], ""
-    values = start.to_dict()
-    for combination in combinations:
+
+    def checked(combination: tuple[Any, ...], *places: int) -> Mapping[str, Any] | str:
+        """Some of a combination's values as a policy has them, or why it cannot have them."""
+        key = (places, *((combination[i], type(combination[i])) for i in places))
         try:
-            made.append(Policy(**{**values, **dict(zip(axes, combination, strict=True))}))
+            if key in known:
+                return known[key]
+        except TypeError:  # a list cannot be looked up
+            key = ()
+        wanted = {names[i]: combination[i] for i in places}
+        found: Mapping[str, Any] | str
+        try:
+            policy = replace(start, **wanted)
+            found = {name: getattr(policy, name) for name in wanted}
         except InputError as error:
-            trouble = str(error)
+            found = str(error)
+        if key:
+            known[key] = found
+        return found
+
+    for combination in combinations:
+        parts = [checked(combination, *bound), *(checked(combination, i) for i in free)]
+        wrong = next((part for part in parts if isinstance(part, str)), None)
+        if wrong is not None:
+            trouble = wrong
+            continue
+        # Each part was checked: a copy with other values, without the checks of each field for every policy.
+        policy = object.__new__(Policy)
+        vars(policy).update(vars(start))
+        for part in parts:
+            vars(policy).update(part)  # type: ignore[arg-type]
+        made.append(policy)
     if not made:
         raise InputError(f"no combination is a policy: {trouble or 'give an axis with values'}")
     return made
