@@ -184,12 +184,25 @@ def sweep_command(
 def bench1_command(
     seeds: Annotated[int, typer.Option(help="Services and agents to run, from seed 0.")] = 20,
     curve: Annotated[str | None, typer.Option(help="A recall curve by name; default: perfect recall.")] = None,
+    live: Annotated[str | None, typer.Option(metavar="MODEL", help="Let a real model do it; this costs money.")] = None,
+    api: Annotated[str | None, typer.Option(help="Live: anthropic, responses or chat; default: the model's.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Live: of a server that speaks the interface.")] = None,
+    out: Annotated[str | None, typer.Option(help="Live: folder of the sessions; default: bench1-live.")] = None,
+    spend: Annotated[float | None, typer.Option(help="Live: dollars that folder may cost; default: 5.")] = None,
+    configurations: Annotated[str | None, typer.Option(help="Live: of unbounded,budgeted,server.")] = None,
+    prices: Annotated[str | None, typer.Option(help="Live: INPUT,OUTPUT in dollars per million tokens.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Migrate a generated service with an unbounded and with a budgeted context; simulated, no model."""
-    from labkit.bench1.report import benched
+    """Migrate a generated service with an unbounded and with a budgeted context; simulated, or by a real model.
 
-    made = benched(seeds, curve, lambda line: print(line, file=sys.stderr))
+    The simulated agent is no model. A live run needs a key in ANTHROPIC_API_KEY or OPENAI_API_KEY, or a --base-url;
+    the same command goes on where it was cut off.
+    """
+    from labkit.bench1.live_table import live_or_simulated
+
+    options = {"--api": api, "--base-url": base_url, "--out": out, "--spend": spend}
+    options |= {"--configurations": configurations, "--prices": prices}
+    made = live_or_simulated(live, seeds, curve, options, lambda line: print(line, file=sys.stderr))
     if as_json:
         _print_json(made.to_json())
     else:

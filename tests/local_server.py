@@ -22,7 +22,8 @@ class Server:
     """What the test sees: the address, the requests as received, and what to answer next.
 
     ``reply`` gets the parsed request and returns the content: a list of blocks (Anthropic), a message
-    (chat) or a list of items (responses). ``fail`` holds statuses to answer first.
+    (chat) or a list of items (responses). ``extra`` is more of an Anthropic
+    answer. ``fail`` holds statuses to answer first.
     """
 
     url: str = ""
@@ -31,6 +32,7 @@ class Server:
     reply: Callable[[Json], Any] = lambda request: [{"type": "text", "text": "ok"}]
     stop_reason: str | None = None
     usage: Json | None = None
+    extra: Json = field(default_factory=dict)
     fail: list[int] = field(default_factory=list)
     break_stream: bool = False
 
@@ -200,6 +202,7 @@ class _Handler(BaseHTTPRequestHandler):
             "stop_reason": self.state.stop_reason or ("tool_use" if calls else "end_turn"),
             "stop_sequence": None,
             "usage": usage,
+            **self.state.extra,
         }
         if request.get("stream"):
             self._events(anthropic_events(message), named=True)

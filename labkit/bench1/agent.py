@@ -97,20 +97,20 @@ def seen(blocks: Sequence[Block]) -> Seen:
         if block.kind == "call" and block.call_id:
             waiting[block.call_id] = block
             if block.tool == "edit":
-                done.add(json.loads(block.args or "{}")["path"])
+                done.add(_path(block))
         elif block.kind == "result" and block.tool == "grep":
             searched = True
             for path, line in _HIT.findall(block.text):
-                if path != "src/db.ts" and not line.startswith(("//", "*")):
+                if path != "src/db.ts" and "queryRaw" in line and not line.startswith(("//", "*")):
                     known[path] = None
         elif block.kind == "result" and block.tool == "read":
             call = waiting.get(block.call_id or "")
             if call is not None and not block.text.startswith("Error"):
-                texts[json.loads(call.args or "{}")["path"]] = block.text
+                texts[_path(call)] = block.text
         elif block.kind == "result" and block.tool == "edit":
             call = waiting.get(block.call_id or "")
             if call is not None and block.text.startswith("Error"):
-                done.discard(json.loads(call.args or "{}")["path"])
+                done.discard(_path(call))
         elif block.kind == "result" and block.tool == "check":
             checked = True
         elif block.kind == "summary":
@@ -118,7 +118,13 @@ def seen(blocks: Sequence[Block]) -> Seen:
             searched = searched or bool(listed)
             known.update(dict.fromkeys(path for _, path in listed))
             done |= {path for state, path in listed if state == "done"}
-    return Seen(tuple(known), frozenset(done), texts, searched, checked)
+    return Seen(tuple(known), frozenset(done - {""}), texts, searched, checked)
+
+
+def _path(call: Block) -> str:
+    """The file a call names; a model may name none."""
+    path = json.loads(call.args or "{}").get("path")
+    return path if isinstance(path, str) else ""
 
 
 class SiteRecord:

@@ -26,6 +26,7 @@ __all__ = [
     "map_cells",
     "occupied",
     "reread_check",
+    "summed",
     "table",
     "wilson",
 ]
@@ -122,23 +123,7 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """The rows of the table: sums over the seeds, per configuration."""
-        rows = {}
-        for name, made in self.outcomes.items():
-            passed, dollars = self.passed(name), math.fsum(o.dollars for o in made)
-            rows[name] = {
-                "passed": passed,
-                "interval": [round(x, 4) for x in wilson(passed, self.seeds)],
-                "input": sum(o.input for o in made),
-                "output": sum(o.output for o in made),
-                "seconds_simulated": round(math.fsum(o.seconds for o in made), 1),
-                "dollars": round(dollars, 4),
-                "dollars_a_pass": round(dollars / passed, 4) if passed else None,
-                "premature_stops": sum(o.end == "premature stop" for o in made),
-                "window_full": sum(o.end == "window full" for o in made),
-                "missed": sum(o.missed for o in made),
-                "wrong": sum(o.wrong for o in made),
-                "rereads": sum(o.rereads for o in made),
-            }
+        rows = {name: summed(made, "seconds_simulated") for name, made in self.outcomes.items()}
         found = difference(self.passed("budgeted"), self.passed("unbounded"), self.seeds)
         return {
             "seeds": self.seeds,
@@ -147,6 +132,25 @@ class Table:
             "configurations": rows,
             "difference": [round(x, 4) for x in found],
         }
+
+
+def summed(made: Sequence[Outcome], clock: str) -> dict[str, Any]:
+    """A row of a table: sums over the runs of one configuration; ``clock`` names the seconds."""
+    passed, dollars = sum(o.passed for o in made), math.fsum(o.dollars for o in made)
+    return {
+        "passed": passed,
+        "interval": [round(x, 4) for x in wilson(passed, len(made))],
+        "input": sum(o.input for o in made),
+        "output": sum(o.output for o in made),
+        clock: round(math.fsum(o.seconds for o in made), 1),
+        "dollars": round(dollars, 4),
+        "dollars_a_pass": round(dollars / passed, 4) if passed else None,
+        "premature_stops": sum(o.end == "premature stop" for o in made),
+        "window_full": sum(o.end == "window full" for o in made),
+        "missed": sum(o.missed for o in made),
+        "wrong": sum(o.wrong for o in made),
+        "rereads": sum(o.rereads for o in made),
+    }
 
 
 def table(

@@ -38,7 +38,9 @@ class Tools:
             return f"Error: there is no tool {tool!r}: use {', '.join(NAMES)}"
         try:
             return str(getattr(self, tool)(**given))
-        except (InputError, OSError, TypeError, UnicodeDecodeError) as error:
+        except OSError as error:  # in words of the service: where its folder lies is nobody's business
+            return f"Error: {given.get('path')} cannot be used ({error.strerror}): give a path of list()"
+        except (TypeError, ValueError) as error:
             return f"Error: {error}"
 
     def files(self) -> dict[str, str]:
