@@ -103,7 +103,8 @@ def _list(folder: str | None, as_json: bool) -> None:
     from labkit.show import session_report
 
     found = found_sessions() if folder is None else sessions_in(folder)
-    listed = sorted(list_sessions(found), key=lambda row: (row.dollars is None, -(row.dollars or 0.0)))
+    # The newest stands first; what a resumed copy repeats counts where it was spent.
+    listed = sorted(list_sessions(found[::-1]), key=lambda row: (row.dollars is None, -(row.dollars or 0.0)))
     if as_json:
         _print_json({"sessions": [row.to_json() for row in listed]})
     else:

@@ -120,8 +120,24 @@ def test_all_sessions_by_dollars(home, capsys):
     assert rows[0]["dollars"] > rows[1]["dollars"] > 0
     assert "format" in rows[2]["problem"]
     out = run(capsys, "audit", "--all", str(home))[1]
-    assert len(out.splitlines()) == 4
+    assert len(out.splitlines()) == 5
     assert str(home / "new.jsonl") in out
+
+
+def test_what_a_resumed_copy_repeats_counts_once(home, capsys):
+    """The old file is the beginning of the new one."""
+    new, old = json.loads(run(capsys, "audit", "--all", "--json")[1])["sessions"][:2]
+    whole, beginning = (
+        json.loads(run(capsys, "audit", str(home / name), "--json")[1])["cost_usd"]["exact"]
+        for name in ("new.jsonl", "old.jsonl")
+    )
+    assert (old["dollars"], old["shared"]) == (pytest.approx(beginning), 0)
+    # The old file ends within an answer, whose output counts as it stands there.
+    assert old["dollars"] + new["dollars"] == pytest.approx(whole, rel=2e-4)
+    assert new["shared"] >= old["requests"] > 5
+    lines = run(capsys, "audit", "--all")[1].splitlines()
+    assert lines[-1].split() == ["together", f"${old['dollars'] + new['dollars']:.2f}"]
+    assert f"({new['shared']} of its responses are counted in an older file)" in lines[1]
 
 
 def test_without_sessions_one_sentence(tmp_path, monkeypatch, capsys):

@@ -16,6 +16,7 @@ from labkit.record.formats import claude_code
 from labkit.record.formats.claude_code_content import image_text, usage_of
 from labkit.record.formats.common import short_args, timestamp
 from labkit.record.load import load
+from labkit.record.once import usage_once
 from labkit.record.trace import Trace, Usage
 from records import flat
 from session_lines import assistant, boundary, call, line, result, stamp, text, usage, user, write
@@ -278,8 +279,8 @@ def test_resumed_files_count_each_response_once(tmp_path: Path) -> None:
     a = load(write(tmp_path / "a.jsonl", *lines))
     more = [user("and?"), assistant("m3", text("done"), usage(1, 1, 1, 1), stop="end_turn")]
     b = load(write(tmp_path / "b.jsonl", *lines, *more))
-    assert claude_code.usage_once([a]) == (MAIN, 0)
-    total, shared = claude_code.usage_once([a, b])
+    assert usage_once([a]) == (MAIN, 0)
+    total, shared = usage_once([a, b])
     assert (total, shared) == (MAIN + Usage(1, 1, 1, 0, 1), 2)
 
 
@@ -558,7 +559,7 @@ def test_real_bad_lines_are_named(corpus: Path) -> None:
 
 def test_two_real_checkpoints_of_one_session_equal_either(corpus: Path) -> None:
     a, b = (load(corpus / "claude-code" / f"entire-overlap-{x}.jsonl") for x in "ab")
-    total, shared = claude_code.usage_once([a, b])
+    total, shared = usage_once([a, b])
     assert as_oracle(total) == as_oracle(a.usage)
     assert shared == 32
 

@@ -23,10 +23,10 @@ from labkit.price.cache import cache_rules
 from labkit.price.prices import prices
 from labkit.record.edits import as_sent
 from labkit.record.formats.chat import chat_usage
-from labkit.record.formats.claude_code import usage_once
 from labkit.record.formats.usage import disjoint
 from labkit.record.growth import fit_growth
 from labkit.record.load import load
+from labkit.record.once import usage_once
 from labkit.record.pairs import answers
 from labkit.record.sizes import measure
 from labkit.record.tokens import get_counter
@@ -122,12 +122,21 @@ def test_05_subagents_dropped_or_counted_twice(tmp_path: Path) -> None:
 
 def test_06_resumed_and_branched_copies(tmp_path: Path) -> None:
     """https://github.com/langfuse/claude-observability-plugin/issues/33: two files with the same first calls."""
-    shared = [user("go"), assistant("m1", text("a"), usage(10, 0, 0, 5)), user("more")]
-    a = write(tmp_path / "a.jsonl", *shared, assistant("m2", text("b"), usage(20, 0, 0, 6)))
-    b = write(tmp_path / "b.jsonl", *shared, *shared, assistant("m3", text("c"), usage(30, 0, 0, 7)))
+    shared = [user("go"), assistant("m1", text("a"), usage(10, 0, 0, 5), stop="end_turn"), user("more")]
+    a = write(tmp_path / "a.jsonl", *shared, assistant("m2", text("b"), usage(20, 0, 0, 6), stop="end_turn"))
+    b = write(tmp_path / "b.jsonl", *shared, *shared, assistant("m3", text("c"), usage(30, 0, 0, 7), stop="end_turn"))
     assert any("3 lines are copies" in w for w in load(b).warnings)
     total, again = usage_once([load(a), load(b)])
     assert (total.uncached, total.output, again) == (60, 18, 1)
+    # The list of sessions adds up to the same, whichever file is older.
+    card = prices("claude-sonnet-4-6")
+    for paths in ([a, b], [b, a]):
+        listed = list(list_sessions(paths))
+        assert [row.shared for row in listed] == [0, 1]
+        assert sum(row.dollars or 0.0 for row in listed) == pytest.approx(card.request_cost(Usage(60, output=18)))
+    # One id from a relay is no copy.
+    relay = [assistant("ocgo", text(f"{i}"), usage(i, 0, 0, 7), stop="end_turn") for i in (5, 6)]
+    assert usage_once([load(write(tmp_path / "c.jsonl", user("go"), *relay))]) == (Usage(11, output=14), 0)
 
 
 # -- 7 to 13: what counts ----------------------------------------------------------------------------

@@ -10,7 +10,9 @@ from typing import Any
 
 from labkit.errors import InputError, LabError
 from labkit.record.load import load
+from labkit.record.once import new_only
 from labkit.replay.audit import Audit, audit
+from labkit.replay.audit_cost import cost_of
 
 __all__ = ["Compared", "Listed", "found_sessions", "list_sessions", "newest_session", "session_folders", "sessions_in"]
 
@@ -92,7 +94,10 @@ class Listed:
         Start of its last request, in seconds since the epoch.
     requests, peak : int
     dollars : float or None
-        Exact at list price, children included; ``None`` where unknown.
+        Exact at list price, children included; ``None`` where unknown. Without the shared responses,
+        so that dollars of a list add up.
+    shared : int
+        Responses that stand in an earlier session of the list and are counted there.
     score : float or None
         Of the as-run replay.
     problem : str
@@ -106,6 +111,7 @@ class Listed:
     dollars: float | None = None
     score: float | None = None
     problem: str = ""
+    shared: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """One object for programs."""
@@ -113,23 +119,33 @@ class Listed:
 
 
 def list_sessions(paths: list[Path]) -> Iterator[Listed]:
-    """A row a session; one that cannot be read says why and stops nothing."""
+    """A row a session; one that cannot be read says why and stops nothing.
+
+    Parameters
+    ----------
+    paths : list of Path
+        The oldest first: a resumed session repeats what an older file holds, and only what is new in
+        it counts.
+    """
+    seen: set[Any] = set()
     for path in paths:
         try:
-            found = audit(load(path))
+            trace = load(path)
+            found = audit(trace)
         except (LabError, OSError) as error:
             yield Listed(str(path), problem=f"{path.name}: {error}")
             continue
-        last = max((r.start for r in found.trace.requests if r.start is not None), default=None)
-        peak = 0 if found.peak is None else found.peak.total
-        usage = found.trace.usage is not None
+        left, shared = new_only(trace, seen)
+        last = max((r.start for r in trace.requests if r.start is not None), default=None)
+        cost = cost_of(left, fit=found.fit, run=found.as_run) if shared else found.cost
         yield Listed(
             str(path),
             last if last is not None and last > 1e9 else None,
             found.requests,
-            peak,
-            found.cost.exact if usage else None,
+            0 if found.peak is None else found.peak.total,
+            None if trace.usage is None else cost.exact,
             found.as_run.score,
+            shared=shared,
         )
 
 

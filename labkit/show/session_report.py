@@ -210,14 +210,19 @@ def whatif_lines(answer: WhatIf, settable: Export | None = None) -> list[str]:
 
 
 def list_lines(listed: Sequence[Listed]) -> list[str]:
-    """A row a session, the dearest first."""
+    """A row a session, the dearest first, and their total: what several files repeat counts once."""
     lines = [f"{'last used':<17} {'requests':>8} {'peak':>10} {'dollars':>10} {'as run':>7}  session"]
     for row in listed:
         when = "-" if row.last is None else datetime.fromtimestamp(row.last, UTC).strftime("%Y-%m-%d %H:%M")
         paid = "-" if row.dollars is None else dollars(row.dollars)
         score = "-" if row.score is None else f"{row.score:.0%}"
         name = plain(row.problem or row.path, 200)
+        if row.shared:
+            name += f" ({row.shared:,} of its responses are counted in an older file)"
         lines.append(f"{when:<17} {row.requests:>8,} {row.peak:>10,} {paid:>10} {score:>7}  {name}")
+    known = [row.dollars for row in listed if row.dollars is not None]
+    if len(known) > 1:
+        lines.append(f"{'together':<17} {'':>8} {'':>10} {dollars(sum(known)):>10}")
     return lines
 
 

@@ -16,7 +16,7 @@ from labkit.record.formats.claude_code_content import input_side, usage_of
 from labkit.record.formats.claude_code_thread import Thread
 from labkit.record.formats.common import as_dict, as_text
 from labkit.record.formats.jsonl import first_objects, read_lines
-from labkit.record.trace import Trace, TraceKind, Usage
+from labkit.record.trace import Trace, TraceKind
 
 NAME = "Claude Code"
 
@@ -192,33 +192,3 @@ def _agent_files(path: Path, lines: list[Line]) -> list[Path]:
         if file != path and any(as_text(line.get("sessionId")) in sessions for line in first_objects(file)):
             found.append(file)
     return found
-
-
-def usage_once(traces: Iterable[Trace]) -> tuple[Usage, int]:
-    """Usage of several traces and their children, each response counted once.
-
-    A resumed, forked or checkpointed session is a new file that repeats its history; the responses
-    in it keep their ids.
-
-    Returns
-    -------
-    usage : Usage
-        The sum.
-    shared : int
-        Number of responses that occurred again and were not added.
-    """
-    total, shared = Usage(), 0
-    seen: set[str] = set()
-    stack = list(traces)
-    while stack:
-        trace = stack.pop()
-        stack += trace.children
-        for request in trace.requests:
-            if request.id is not None and request.id in seen:
-                shared += 1
-                continue
-            if request.id is not None:
-                seen.add(request.id)
-            if request.usage is not None:
-                total = total + request.usage
-    return total, shared
