@@ -2,6 +2,7 @@
 # make long   the same with the long variants    make bench  timings    make clean  remove what was built
 # make book   the executed course as pages that need no server, to build/book
 # make learner   copy the notebooks for learners, without the solutions, to build/learner
+# make bundle    wheels, notebooks and an installer for a room without a network, to build/bundle
 # make conformance   compare the rungs with LangChain, pydantic-ai, Inspect and others, installed for it
 # Works with GNU make 3.81 and newer and any POSIX shell; Windows: see README.md.
 
@@ -14,7 +15,7 @@ PYTHON =
 
 SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
 
-.PHONY: lab test long bench conformance learner book clean help
+.PHONY: lab test long bench conformance learner bundle book clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -45,6 +46,10 @@ book:
 learner:
 	@$(SETUP) test
 	@$(PY) scripts/learner.py $(ARGS)
+
+bundle:
+	@$(SETUP) test
+	@$(PY) scripts/bundle.py $(ARGS)
 
 conformance:
 	@VENV=.venv-conformance PYTHON="$(PYTHON)" sh scripts/setup.sh test
