@@ -211,6 +211,27 @@ def test_found_needs_of_the_scripted_runs_hold_nearly_all_listed_ones(runs) -> N
             assert run.blocks[need.source].request <= need.request
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_passage_of_plain_words_is_found_however_it_is_laid_out(listed) -> None:
+    """Needs of a scripted run in which no word can be told from chance, listed or not."""
+    said = "the customer keeps every parcel that arrived after the first of May"
+    first = Block("result", "tool", f"Rule 7. {said.capitalize()}.\n" + "word " * 400, 2, tool="get", args="a")
+    other = Block("result", "tool", "nothing here " + "word " * 400, 3, tool="get", args="b")
+    again = Block("text", "assistant", f"As {said.replace(' that', chr(10) + 'that')}, we do nothing.", 5)
+    small = Block("text", "assistant", "and so it is the one that is in here", 5)  # no telling word in it
+    trace = Trace("passage", (first, other, again, small), tuple(Request(n) for n in range(1, 6)))
+    if listed:
+        trace = replace(trace, needs=(Need(0, 4, "keeps every parcel"),))
+    assert [(n.source, n.request) for n in found_needs(trace)] == [(0, 4)]
+    policy = Policy(window=None, trigger=100, floor=0, keep=1, compact_above=None)
+    gone = replay(trace, policy)
+    assert gone.uses_after_clear == 1
+    assert gone.reread_tokens == gone.reread_high > 400
+    # The stub names the call: had the call said it, nothing would be lost.
+    named = replace(trace, blocks=(replace(first, args=said), other, again, small))
+    assert replay(named, policy).uses_after_clear == 0
+
+
 def test_an_excerpt_counts_only_while_nothing_shows_it() -> None:
     first = Block("result", "tool", "order FL-47018 " + "word " * 400, 2, tool="get", args="a")
     other = Block("result", "tool", "nothing here " + "word " * 400, 3, tool="get", args="b")

@@ -60,17 +60,20 @@ def documents(trace: Trace) -> dict[str, int]:
     return found
 
 
-@lru_cache(maxsize=1)
-def _pool() -> tuple[str, tuple[int, ...]]:
-    """One long text of plain words, and where each word begins: a result is a slice of it."""
-    rng = Random(0)
+@lru_cache(maxsize=2)
+def _pool(seed: int) -> tuple[str, tuple[int, ...]]:
+    """One long text of plain words, and where each word begins: a result is a slice of it.
+
+    What people and the agent say is a slice of another: it repeats nothing of a result but what is planted.
+    """
+    rng = Random(seed)
     known = _WORDS.split()
     words = [rng.choice(known) for _ in range(_POOL)]
     return " ".join(words), tuple(accumulate((len(w) + 1 for w in words), initial=0))
 
 
-def _text(rng: Random, words: int) -> str:
-    text, starts = _pool()
+def _text(rng: Random, words: int, pool: int = 0) -> str:
+    text, starts = _pool(pool)
     words = min(words, _POOL // 2)
     first = rng.randrange(_POOL - words)
     return text[starts[first] : starts[first + words]].rstrip()
@@ -158,17 +161,17 @@ def _plan(rng: Random, turns: int) -> tuple[dict[int, list[int]], dict[int, list
 
 def _spoken(rng: Random, facts: list[Fact], turn: int) -> str:
     if turn == 1:
-        return f"{_text(rng, 20)}.\nAnd keep fact-0 as it is."
+        return f"{_text(rng, 20, 1)}.\nAnd keep fact-0 as it is."
     if len(facts) < _MOST_FACTS:
         facts.append(Fact(f"user t{turn}, second line", f"mind fact-{len(facts)} from now on"))
-        return f"{_text(rng, rng.randrange(5, 40))}.\nPlease {facts[-1].probe}."
-    return f"{_text(rng, rng.randrange(5, 40))}."
+        return f"{_text(rng, rng.randrange(5, 40), 1)}.\nPlease {facts[-1].probe}."
+    return f"{_text(rng, rng.randrange(5, 40), 1)}."
 
 
 def _turn(rng: Random, turn: int, quotes: Sequence[int], holds: Sequence[int], facts: list[Fact]) -> list[Block]:
     """Thinking perhaps, then a call and its result, or two of each."""
     request = turn + 1
-    said = [_text(rng, rng.randrange(20, 120)), *(f"I rely on {_excerpt(k)}." for k in quotes)]
+    said = [_text(rng, rng.randrange(20, 120), 1), *(f"I rely on {_excerpt(k)}." for k in quotes)]
     if rng.random() < 0.05 and len(facts) < _MOST_FACTS:
         said.append(f"DECISION: keep rule {turn} because it holds")
         facts.append(Fact(f"decision t{turn}", f"keep rule {turn} because"))
@@ -176,7 +179,7 @@ def _turn(rng: Random, turn: int, quotes: Sequence[int], holds: Sequence[int], f
         said.append(f"{rng.choice(('TODO', 'DONE'))}: look at part {rng.randrange(20)}")
     blocks = []
     if rng.random() < 0.3:
-        blocks.append(Block("thinking", "assistant", _text(rng, rng.randrange(20, 300)), request=request))
+        blocks.append(Block("thinking", "assistant", _text(rng, rng.randrange(20, 300), 1), request=request))
     if rng.random() < 0.04 and not holds:
         entry = f"Part {turn % 5} | entry {turn}"
         text = "\n".join([*said, f"notes_rewrite({entry})"])

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from labkit.ladder.events import Step
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Fact, Need, Trace
+from labkit.replay.passages import WORDS, plain
 from labkit.replay.uses import excerpts_in, found_holders, found_needs
 
 __all__ = ["Fidelity", "Probes"]
@@ -134,6 +135,8 @@ class Probes:
         self._found: dict[str, list[int]] = {}
         for k, need in enumerate(found, start=len(listed)):
             self._found.setdefault(need.excerpt, []).append(k)
+        # A passage is looked for as words, however the text is laid out.
+        self._passages = [(f" {e} ", ks) for e, ks in self._found.items() if e.count(" ") == WORDS - 1]
         if trace not in _kept:
             written = [[k for k, probe in self._written if probe in block.text] for block in trace.blocks]
             for excerpt, positions in found_holders(trace).items():
@@ -171,4 +174,6 @@ class Probes:
         held = [k for k, probe in self._written if probe in text]
         if self._found:
             held += [k for excerpt in excerpts_in(text) for k in self._found.get(excerpt, ())]
+            words = f" {plain(text)} "
+            held += [k for words_of, ks in self._passages if words_of in words for k in ks if k not in held]
         return tuple(held)

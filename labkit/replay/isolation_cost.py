@@ -17,7 +17,7 @@ from labkit.replay.isolation_text import relied_on
 from labkit.replay.isolation_trace import Sized
 from labkit.replay.replay import replay
 from labkit.replay.rows import Row
-from labkit.replay.uses import excerpts_in
+from labkit.replay.uses import shows
 
 __all__ = ["Enough", "Sent", "Sides", "enough", "sides"]
 
@@ -274,7 +274,7 @@ def _shown(trace: Trace, excerpt: str, request: int, listed: bool) -> bool:
     for block in trace.blocks:
         if block.request > request:
             return False
-        if excerpt in block.text and (listed or excerpt in excerpts_in(block.text)):
+        if (excerpt in block.text) if listed else shows(block.text, excerpt):
             return True
     return False
 

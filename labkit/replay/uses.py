@@ -1,8 +1,9 @@
 """Which later turn relies on which excerpt, found in any trace: the ground on which a loss is counted.
 
 A scripted run lists its needs. In a recorded session they are looked for: words and lines of a kind that is
-not guessed (a path, an identifier, a number, a line of code), that a tool result was the first to show and
-that the agent wrote again later. What was used in other words is not found, so the count is a lower bound.
+not guessed (a path, an identifier, a number, an error, a line of code) and passages of eight words, that a tool
+result was the first to show and that the agent wrote again later. What was used in other words is not found,
+so the count is a lower bound.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from labkit.record.trace import Need, Trace
+from labkit.replay.passages import passage_needs, plain
 
-__all__ = ["excerpts_in", "found_holders", "found_needs", "needs_of"]
+__all__ = ["excerpts_in", "found_holders", "found_needs", "needs_of", "shows"]
 
 # A word that nobody would guess: it has a digit, an inner mark, or a capital behind a small letter.
 _WORD = re.compile(r"\w[\w./@:#-]*\w")
@@ -68,9 +70,30 @@ def found_holders(trace: Trace) -> dict[str, list[int]]:
 def _looked(trace: Trace) -> tuple[tuple[Need, ...], dict[str, list[int]]]:
     if trace not in _found:
         holders: dict[str, list[int]] = {}
-        needs = tuple(_search(trace, holders))
-        _found[trace] = (needs, {need.excerpt: holders[need.excerpt] for need in needs})
+        needs = list(_search(trace, holders))
+        # A passage that holds a telling word or line is found by it, and once is enough.
+        pairs = {(need.source, need.request) for need in needs}
+        passages, passage_holders = passage_needs(trace)
+        passages = [need for need in passages if (need.source, need.request) not in pairs]
+        needs = sorted([*needs, *passages], key=lambda need: need.request)
+        holders |= passage_holders
+        _found[trace] = (tuple(needs), {need.excerpt: holders[need.excerpt] for need in needs})
     return _found[trace]
+
+
+def shows(text: str, excerpt: str) -> bool:
+    """Whether a text shows the excerpt of a found need: as a whole word or line, or as a passage.
+
+    Examples
+    --------
+    >>> shows("see FL-47018.", "FL-47018"), shows("see FL-470180.", "FL-47018")
+    (True, False)
+    >>> shows("A cancelled invoice has a total of zero.", "A cancelled invoice has a total of zero")
+    True
+    """
+    if excerpt in text and excerpt in excerpts_in(text):
+        return True
+    return " " in excerpt and f" {excerpt} " in f" {plain(text)} "
 
 
 @lru_cache(maxsize=4_096)
