@@ -30,7 +30,14 @@ _SENT = {
     "total_tokens_reminder",
 }
 
-_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+_COUNTS = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "ephemeral_5m_input_tokens",
+    "ephemeral_1h_input_tokens",
+    "output_tokens",
+)
 
 
 def usage_of(message: dict[str, Any]) -> Usage | None:
@@ -69,7 +76,8 @@ def no_count(message: dict[str, Any]) -> str | None:
     >>> no_count({"usage": {"input_tokens": 4, "output_tokens": "12", "cache_read_input_tokens": None}})
     "output_tokens '12'"
     """
-    for name, value in as_dict(message.get("usage")).items():
+    usage = as_dict(message.get("usage"))
+    for name, value in (*usage.items(), *as_dict(usage.get("cache_creation")).items()):
         if name in _COUNTS and value is not None and (isinstance(value, bool) or tokens(value) != value):
             return f"{name} {value!r:.40}"
     return None

@@ -214,7 +214,7 @@ class Thread:
             )
         if self._odd:
             warnings.append(
-                f"{len(self._odd)} lines record something else than a whole number of tokens, which is not added up: "
+                f"{len(self._odd)} lines record something else than a whole number of tokens, which is taken as 0: "
                 f"{', '.join(self._odd[:3])}{', ...' if self._odd[3:] else ''}"
             )
         if self._copies:

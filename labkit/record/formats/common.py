@@ -79,12 +79,13 @@ def tokens(value: Any) -> int:
 
     Examples
     --------
-    >>> tokens(320), tokens(-1), tokens("320"), tokens(float("nan")), tokens(None)
-    (320, 0, 0, 0, 0)
+    >>> tokens(320), tokens(320.0), tokens(-1), tokens("320"), tokens(1.5), tokens(float("nan")), tokens(None)
+    (320, 320, 0, 0, 0, 0, 0)
     """
     if type(value) is int and 0 <= value <= _LARGEST:  # nearly always
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 <= value <= _LARGEST or value != int(value):
         odd = _odd.get()
         if odd is not None and value is not None:
             odd.append(f"{value!r:.40}")
