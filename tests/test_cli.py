@@ -186,3 +186,9 @@ def test_a_stream_that_cannot_hold_every_character_gets_the_rest(tmp_path, more)
             assert "\u6a21\u578b" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
         else:
             assert b"40 requests" in done.stdout
+
+
+def test_the_package_is_the_command_too() -> None:
+    done = subprocess.run([sys.executable, "-m", "labkit", "formats"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Claude Code" in done.stdout
