@@ -183,4 +183,5 @@ def kernel(  # type: ignore[no-untyped-def]
                         charged[source] = 1
                         sums[12] += source_size[first_of]
         sums[9] = unread
-        out[p, :18] = sums
+        for i in range(18):  # an assignment of a part takes the compiler half of its time, for its error message
+            out[p, i] = sums[i]
