@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import product
 from random import Random
@@ -42,8 +42,8 @@ def grid(axes: Mapping[str, Iterable[Any]], base: Any = "default") -> list[Polic
     >>> len(policies), policies[1].trigger, policies[1].keep
     (6, 20000, 1)
     """
-    start = load_policy(base)
-    return _policies(start, axes, product(*(_values(name, values) for name, values in axes.items())))
+    known = {name: _values(name, values) for name, values in axes.items()}
+    return _policies(load_policy(base), known, product(*(range(len(values)) for values in known.values())))
 
 
 def random_sample(axes: Mapping[str, Iterable[Any]], count: int, base: Any = "default", seed: int = 0) -> list[Policy]:
@@ -64,8 +64,8 @@ def random_sample(axes: Mapping[str, Iterable[Any]], count: int, base: Any = "de
     """
     rng = Random(seed)
     known = {name: _values(name, values) for name, values in axes.items()}
-    drawn = [tuple(rng.choice(values) for values in known.values()) for _ in range(_count(count))]
-    return _policies(load_policy(base), axes, drawn)
+    drawn = [tuple(rng.choice(range(len(values))) for values in known.values()) for _ in range(_count(count))]
+    return _policies(load_policy(base), known, drawn)
 
 
 def latin_hypercube(
@@ -84,61 +84,59 @@ def latin_hypercube(
     [1000, 2000, 3000, 4000]
     """
     rng = Random(seed)
+    known = {name: _values(name, values) for name, values in axes.items()}
     columns = []
-    for name, values in axes.items():
-        known = _values(name, values)
-        places = [(k + rng.random()) / _count(count) for k in range(count)]
-        rng.shuffle(places)
-        columns.append([known[int(place * len(known))] for place in places])
-    return _policies(load_policy(base), axes, zip(*columns, strict=True))
+    for values in known.values():
+        parts = [(k + rng.random()) / _count(count) for k in range(count)]
+        rng.shuffle(parts)
+        columns.append([int(part * len(values)) for part in parts])
+    return _policies(load_policy(base), known, zip(*columns, strict=True))
 
 
 # Fields that are checked against each other; each other field is checked by itself.
 _TOGETHER = ("window", "trigger", "trigger_by", "compact_above", "hand_off_above")
 
 
-def _policies(start: Policy, axes: Mapping[str, Any], combinations: Iterable[tuple[Any, ...]]) -> list[Policy]:
-    """The policies of some combinations; what is the same in many is checked once."""
+def _policies(start: Policy, axes: Mapping[str, Sequence[Any]], places: Iterable[tuple[int, ...]]) -> list[Policy]:
+    """The policies at some places of the axes; what is the same in many is checked once."""
     names = list(axes)
     bound = [i for i, name in enumerate(names) if name in _TOGETHER]
-    free = [i for i, name in enumerate(names) if name not in _TOGETHER]
-    known: dict[tuple[Any, ...], Mapping[str, Any] | str] = {}
+    free = [
+        (i, [_checked(start, {name: value}) for value in axes[name]])
+        for i, name in enumerate(names)
+        if name not in _TOGETHER
+    ]
+    together: dict[tuple[int, ...], Mapping[str, Any] | str] = {}
+    same = vars(start)
     made, trouble = [], ""
-
-    def checked(combination: tuple[Any, ...], *places: int) -> Mapping[str, Any] | str:
-        """Some of a combination's values as a policy has them, or why it cannot have them."""
-        key = (places, *((combination[i], type(combination[i])) for i in places))
-        try:
-            if key in known:
-                return known[key]
-        except TypeError:  # a list cannot be looked up
-            key = ()
-        wanted = {names[i]: combination[i] for i in places}
-        found: Mapping[str, Any] | str
-        try:
-            policy = replace(start, **wanted)
-            found = {name: getattr(policy, name) for name in wanted}
-        except InputError as error:
-            found = str(error)
-        if key:
-            known[key] = found
-        return found
-
-    for combination in combinations:
-        parts = [checked(combination, *bound), *(checked(combination, i) for i in free)]
-        wrong = next((part for part in parts if isinstance(part, str)), None)
-        if wrong is not None:
-            trouble = wrong
-            continue
+    for place in places:
+        key = tuple([place[i] for i in bound])
+        if key not in together:
+            together[key] = _checked(start, {names[i]: axes[names[i]][place[i]] for i in bound})
+        parts = [together[key], *[checked[place[i]] for i, checked in free]]
         # Each part was checked: a copy with other values, without the checks of each field for every policy.
         policy = object.__new__(Policy)
-        vars(policy).update(vars(start))
+        values = vars(policy)
+        values.update(same)
         for part in parts:
-            vars(policy).update(part)  # type: ignore[arg-type]
-        made.append(policy)
+            if isinstance(part, str):
+                trouble = part
+                break
+            values.update(part)
+        else:
+            made.append(policy)
     if not made:
         raise InputError(f"no combination is a policy: {trouble or 'give an axis with values'}")
     return made
+
+
+def _checked(start: Policy, wanted: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    """Some values of a policy as it would have them, or why it cannot have them."""
+    try:
+        policy = replace(start, **wanted)
+    except InputError as error:
+        return str(error)
+    return {name: getattr(policy, name) for name in wanted}
 
 
 def _values(name: str, values: Iterable[Any]) -> list[Any]:
