@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 
 ROOT = Path(__file__).resolve().parent.parent
+FACILITATORS = "WORKSHOP.md"  # it says the answers
 INSTEAD = "# The solution is in the facilitator's copy."
 
 
@@ -42,6 +43,8 @@ def main(out: Path) -> None:
             nbformat.write(without_solutions(path), target / path.name)
         elif path.is_dir() and not path.name.startswith("."):
             shutil.copytree(path, target / path.name)
+        elif path.suffix == ".md" and path.name != FACILITATORS:
+            shutil.copyfile(path, target / path.name)
     print(f"wrote {len(list(target.glob('*.ipynb')))} notebooks to {target}")
 
 

@@ -40,6 +40,7 @@ def test_the_learners_bundle_holds_no_solution(tmp_path: Path) -> None:
     bundle.lay_out(tmp_path, "bench1", without_solutions=True)
     names = {p.name for p in (tmp_path / "notebooks").iterdir()}
     assert "WORKSHOP.md" not in names
+    assert {"GLOSSARY.md", "RECIPES.md", "pictures"} < names
     text = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "notebooks").glob("*.ipynb"))
     assert "The solution is in the facilitator's copy." in text
     assert "_solution" not in text
