@@ -6,10 +6,16 @@ import difflib
 from typing import Any
 
 from labkit.course import memory
-from labkit.course.exercise import judge
+from labkit.course.judge import judge, shown
 from labkit.course.registry import exercises
 
 __all__ = ["check"]
+
+SHOWN_AT = 3
+"""The try that shows the number, where one number is the whole answer."""
+
+QUOTES = "'\""
+_TRIES: dict[str, int] = {}
 
 
 def check(id: str, answer: Any = None, *, solution: bool = False) -> None:
@@ -26,7 +32,9 @@ def check(id: str, answer: Any = None, *, solution: bool = False) -> None:
 
     Notes
     -----
-    Never raises. The best result so far is kept for :func:`labkit.progress`.
+    Never raises, and gives up an answer that does not end. It says what was tried, what came, what was expected and
+    which idea explains the difference; where one number is the whole answer, the number itself only at the third
+    try. The best result so far is kept for :func:`labkit.progress`.
 
     Examples
     --------
@@ -35,18 +43,25 @@ def check(id: str, answer: Any = None, *, solution: bool = False) -> None:
     >>> check("00.1", 123_000, solution=True)
     00.1  PASS 1/1
     >>> check("00.9")
-    There is no exercise 00.9: this version has 00.1, 00.2, 01.1, ...
+    There is no exercise 00.9: this version has 00.1, 00.2, 00.3, ...
     """
-    known = exercises()
-    if id not in known:
-        close = difflib.get_close_matches(str(id), known, n=1, cutoff=0.8)
+    known, asked = exercises(), id if type(id) is str else shown(id)
+    if asked not in known:
+        close = difflib.get_close_matches(asked, known, n=1, cutoff=0.8)
         meant = f" Did you mean {close[0]}?" if close else ""
-        print(f"There is no exercise {id}: this version has {', '.join(known)}.{meant}")
+        print(f"There is no exercise {shown(asked).strip(QUOTES)}: this version has {', '.join(known)}.{meant}")
         return
-    report = judge(known[id], answer)
-    print(report)
+    report = judge(known[asked], answer)
+    tries = _tries(asked) + (report.started and not solution)
+    print(report.without_expected() if known[asked].takes == "value" and tries < SHOWN_AT and not solution else report)
     if report.started and not solution:
-        before = memory.recall()["checks"].get(id)
+        before = memory.recall()["checks"].get(asked)
         if before is None or not before["solved"] or report.solved:
-            entry = {"passed": report.passed, "total": report.total, "solved": report.solved}
-            memory.remember("checks", id, entry)
+            entry = {"passed": report.passed, "total": report.total, "solved": report.solved, "tries": tries}
+            if not memory.remember("checks", asked, entry):
+                _TRIES[asked] = tries
+
+
+def _tries(id: str) -> int:
+    """How often an exercise was tried before; counted here too, for a learner whose file cannot be written."""
+    return max(int(memory.recall()["checks"].get(id, {}).get("tries", 0)), _TRIES.get(id, 0))

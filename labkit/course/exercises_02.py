@@ -6,8 +6,10 @@ import random
 from collections.abc import Sequence
 
 from labkit.course.exercise import Case, Exercise, Wrong
+from labkit.files import data_path
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import clear, stub
+from labkit.record.load import load
 from labkit.record.tokens import MESSAGE_OVERHEAD, count
 from labkit.record.trace import Block
 
@@ -65,11 +67,24 @@ def _contexts() -> list[Case]:
         expected = clear(blocks, policy, count)
         shown = f"a text, then 4 calls each with its result; keep={keep}, floor={floor:,}"
         cases.append(Case((blocks, keep, floor), expected, shown))
-    return cases
+    return [*cases, _of_the_run(90, 3, 10_000)]
+
+
+def _of_the_run(first: int, keep: int, floor: int) -> Case:
+    """The first blocks of the invoice run, as the notebook has it."""
+    blocks = load(data_path("traces", "invoice-60.jsonl")).blocks[:first]
+    rung = Policy(keep=keep, floor=floor, pinned=frozenset(), stub_if_smaller=False)
+    shown = f"the first {first} blocks of invoice-60; keep={keep}, floor={floor:,}"
+    return Case((blocks, keep, floor), clear(blocks, rung, count), shown)
 
 
 def _outline(blocks: Sequence[Block]) -> str:
     return ", ".join("stub" if b.edited == "clear" else b.kind for b in blocks)
+
+
+def never_seen(results: Sequence[tuple[int, int | None]]) -> int:
+    """How many results no request carried whole: gone at the request that would have been the first."""
+    return sum(gone is not None and gone <= due for due, gone in results)
 
 
 EXERCISES = (
@@ -162,5 +177,37 @@ EXERCISES = (
         minutes=12,
         extra=True,
         words=_outline,
+    ),
+    Exercise(
+        id="02.4",
+        title="All eight facts survive. Was anything lost?",
+        cases=lambda: [
+            Case(([(2, 2), (3, 3), (4, None)],), 2),
+            Case(([(2, 12), (3, 12), (12, None)],), 0),
+            Case(([(2, 12), (11, 12), (12, 12)],), 1),
+            Case(([(5, 6), (6, 7)],), 0),
+            Case(([],), 0),
+        ],
+        solution=never_seen,
+        wrong=(
+            Wrong(
+                lambda results: 0,
+                "The facts are all there because the agent's own lines hold them, and those were written by an agent "
+                "that had read the results. A result that no request carried, it never saw.",
+            ),
+            Wrong(
+                lambda results: sum(gone is not None for _, gone in results),
+                "Removed is not unread: the result of request 2 was carried by ten requests before it went. Whether it "
+                "is missed later is another column.",
+            ),
+            Wrong(
+                lambda results: sum(gone is not None and gone <= due + 1 for due, gone in results),
+                "One request carried it whole. That is enough to be read; only at keep 0 there is none.",
+            ),
+        ),
+        difficulty=2,
+        worth=5,
+        minutes=6,
+        extra=True,
     ),
 )

@@ -24,6 +24,15 @@ def note(notes: Sequence[tuple[str, str]], title: str, text: str, limit: int) ->
 
 _TASK = ("Fix the double charge.", "Close the ticket before 18:00.", "Promise no date.")
 
+FACTS = {
+    "a": "the first line of the task",
+    "b": "the second line of the task",
+    "c": "a decision in one line, made before the first compaction",
+    "d": "the second line of what the user said after the first compaction",
+    "e": "a number that stood only in a tool's result",
+}
+SURVIVES = {"a": True, "b": False, "c": True, "d": True, "e": False}
+
 EXERCISES = (
     Exercise(
         id="04.1",
@@ -95,5 +104,36 @@ EXERCISES = (
         difficulty=2,
         worth=4,
         minutes=6,
+    ),
+    Exercise(
+        id="04.3",
+        title="Which of five facts survive two compactions?",
+        cases=lambda: [Case((key,), SURVIVES[key], f"{key}, {words}") for key, words in FACTS.items()],
+        solution=SURVIVES,
+        wrong=(
+            Wrong(
+                dict.fromkeys(FACTS, True),
+                "No error is raised, and still not everything is there: what has no line with a name of its own is "
+                "passed over when the summary is read back.",
+            ),
+            Wrong(
+                {**SURVIVES, "d": False},
+                "This message has been through one compaction only. The second summary is its first: it was written "
+                "from the messages, and has every line.",
+            ),
+            Wrong(
+                {**SURVIVES, "e": True},
+                "A result is not an entry: of results the summary keeps the newest errors and names of files. A number "
+                "that nobody wrote down went at the first compaction.",
+            ),
+            Wrong(
+                {**SURVIVES, "c": False, "d": False},
+                "A line with a name, such as DECISION, is found again however often the summary is summarized.",
+            ),
+        ),
+        difficulty=2,
+        worth=4,
+        minutes=5,
+        extra=True,
     ),
 )

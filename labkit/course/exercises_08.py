@@ -55,6 +55,15 @@ def _cost(requests: Sequence[tuple[float, int, int]], lives: float, write: float
     return total
 
 
+SENTENCES = {
+    "a": "What a cache lifetime of an hour would have cost may be worked out for this session.",
+    "b": "The saving of clearing is right within 2 %.",
+    "c": "The agent would have done the same work with the results cleared.",
+    "d": "The requests that read otherwise than predicted have no explanation yet.",
+    "e": "The next session will come out at 98 % too.",
+}
+ALLOWED = {"a": True, "b": False, "c": False, "d": True, "e": False}
+
 EXERCISES = (
     Exercise(
         id="08.1",
@@ -130,5 +139,40 @@ EXERCISES = (
         difficulty=3,
         worth=5,
         minutes=8,
+    ),
+    Exercise(
+        id="08.3",
+        title="What 98 % allows one to say",
+        cases=lambda: [Case((key,), ALLOWED[key], f"{key}: {words}") for key, words in SENTENCES.items()],
+        solution=ALLOWED,
+        wrong=(
+            Wrong(
+                dict.fromkeys(SENTENCES, True),
+                "The score is about what the cache read in this session as it ran. It is no error bar of a saving: "
+                "that has a range of its own, for what a summary and a second reading would have cost.",
+            ),
+            Wrong(
+                {**ALLOWED, "c": True},
+                "The score never saw the agent do without a result. A replay is open-loop: it prices the recorded "
+                "actions, and what the agent would have done instead is not known.",
+            ),
+            Wrong(
+                {**ALLOWED, "e": True},
+                "One session is one session. The next may have edits, or another version of the harness: score it too.",
+            ),
+            Wrong(
+                {**ALLOWED, "a": False},
+                "That is what the score is for. A lifetime changes nothing the agent sees, only what is still in the "
+                "cache, and that is what the model has just predicted.",
+            ),
+            Wrong(
+                {**ALLOWED, "d": False},
+                "The rest is not rounding: those requests read something else, and the lab calls them unexplained.",
+            ),
+        ),
+        difficulty=2,
+        worth=5,
+        minutes=5,
+        extra=True,
     ),
 )

@@ -83,9 +83,8 @@ def _write(shelves: dict[str, dict[str, dict[str, Any]]]) -> bool:
 def _is_check(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
-    return all(isinstance(entry.get(k), int) and entry[k] >= 0 for k in ("passed", "total")) and isinstance(
-        entry.get("solved"), bool
-    )
+    counts = [entry.get("passed"), entry.get("total"), entry.get("tries", 0)]
+    return all(isinstance(n, int) and n >= 0 for n in counts) and isinstance(entry.get("solved"), bool)
 
 
 def _is_prediction(entry: object) -> bool:

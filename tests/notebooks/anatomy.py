@@ -144,8 +144,9 @@ def figures(notebook: Notebook, number: str) -> Iterator[str]:
 def exercises(notebook: Notebook, number: str) -> Iterator[str]:
     """At least two core exercises, each a complete group: stub, check, two hints, hidden solution."""
     marks = [(i, c) for i, c in enumerate(notebook["cells"]) if c["cell_type"] == "markdown"]
-    opened = [(i, m) for i, c in marks for m in re.findall(rf"(?m)^### Exercise {number}\.(\d+)", source(c))]
-    core = [place for place, _ in opened if "extra" not in tags(notebook["cells"][place])]
+    found = [(i, m) for i, c in marks for m in re.findall(rf"(?m)^### Exercise {number}\.(\d+)(.*)$", source(c))]
+    opened = [(place, k) for place, (k, _) in found]
+    core = [place for place, (_, rest) in found if not rest.startswith(" (extra)")]
     if len(core) < 2:
         yield f"{len(core)} core exercises, two are promised"
     ends = [place for place, _ in opened[1:]] + [len(notebook["cells"])]

@@ -12,7 +12,7 @@ import pytest
 
 import labkit as lk
 from anatomy import Notebook, code, source, tags
-from labkit.course.exercise import judge
+from labkit.course.judge import judge
 from labkit.course.registry import exercises
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
