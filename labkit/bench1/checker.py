@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from labkit.bench1.script import NotUnderstood, Script, Sent, _all, _text, parse
+from labkit.bench1.script import Script
 from labkit.bench1.service import Service, Site
+from labkit.bench1.sql import meaning
+from labkit.bench1.tree import NotUnderstood, inside, parse, raw_named, statements, text_of
 
 __all__ = ["Verdict", "meaning", "verify"]
 
@@ -48,8 +49,8 @@ def verify(service: Service, files: Mapping[str, str]) -> Verdict:
     -------
     Verdict
         Right is: every file parses and is still there, the database module is as it was, nobody names ``queryRaw``
-        elsewhere but in comments and strings, and each site sends one fixed text whose values, put in, mean
-        what the old query meant.
+        elsewhere but in comments, nothing beside the queries is gone or changed, and each site sends one fixed text
+        whose values, put in, mean what the old query meant, and gives back or expects what it did before.
 
     Examples
     --------
@@ -64,116 +65,102 @@ def verify(service: Service, files: Mapping[str, str]) -> Verdict:
         after = files.get(path)
         if after is None:
             wrong.append((path, "the file is gone"))
-            continue
-        if path not in sites and after == before:
-            continue
-        tree = parse(after).root_node
-        if tree.has_error:
-            wrong.append((path, "it does not parse"))
-        elif path == "src/db.ts":
-            wrong.append((path, "the database module was changed"))
         elif path in sites:
-            state, why = _site(sites[path], before, after)
+            needed = tuple(sorted(files.items())) if _imports_more(before, after) else ()
+            state, why = _site(sites[path], before, after, needed)
             if state == "missed":
                 missed.append(path)
             elif state == "wrong":
                 wrong.append((path, why))
-        elif _raw(after):
-            wrong.append((path, "queryRaw is used where it was not"))
-    wrong += [
-        (path, "queryRaw is used in a new file") for path in files if path not in service.files and _raw(files[path])
-    ]
+        elif after != before:
+            why = "the database module was changed" if path == "src/db.ts" else _other(before, after)
+            wrong += [(path, why)] if why else []
+    for path in files:
+        why = "" if path in service.files else _other("", files[path])
+        wrong += [(path, why)] if why else []
     return Verdict(tuple(missed), tuple(wrong))
 
 
-@lru_cache(maxsize=256)
-def _raw(text: str) -> bool:
-    if "queryRaw" not in text:
-        return False
-    tree = parse(text).root_node
-    return any(_text(node) == "queryRaw" for kind in _NAMES for node in _all(tree, kind))
+def _other(before: str, after: str) -> str:
+    """What is wrong with a file that is no site, or that is new; empty if nothing is."""
+    if parse(after).root_node.has_error:
+        return "it does not parse"
+    if raw_named(after):
+        return "queryRaw is used where it was not"
+    return _lost(before, after, None)
 
 
-_NAMES = (
-    *("identifier", "property_identifier", "shorthand_property_identifier"),
-    *("shorthand_property_identifier_pattern",),
-)
+_SILENT = ("@ts-ignore", "@ts-nocheck", "@ts-expect-error")
+
+
+def _lost(before: str, after: str, site: Site | None) -> str:
+    """What stood at the top of a file, has nothing to do with its query, and is gone or changed."""
+    for word in _SILENT:
+        if word in after and word not in before:
+            return f"{word} silences the type checker"
+    kept = [s for s in statements(before) if site is None or not _its_own(s, site)]
+    gone = Counter(kept) - Counter(statements(after))
+    return f"something else is gone or changed: {' '.join(next(iter(gone)))[:60]!r}" if gone else ""
+
+
+def _its_own(statement: tuple[str, ...], site: Site) -> bool:
+    """Whether a statement is an import, makes the query, or is what the site's entry does."""
+    return statement[0] == "import" or site.entry in statement or any("queryRaw" in word for word in statement)
 
 
 @lru_cache(maxsize=4_096)
-def _site(site: Site, before: str, after: str) -> tuple[str, str]:
-    if _raw(after):
+def _imports_more(before: str, after: str) -> bool:
+    return len(set(_sources(after)) - set(_sources(before))) > 0
+
+
+def _sources(text: str) -> Iterator[str]:
+    for node in parse(text).root_node.named_children:
+        if node.type == "import_statement":
+            yield text_of(node.child_by_field_name("source"))
+
+
+@lru_cache(maxsize=4_096)
+def _site(site: Site, before: str, after: str, files: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+    if parse(after).root_node.has_error:
+        return "wrong", "it does not parse"
+    if raw_named(after):
         return "missed", ""
-    old, new = Script(before), Script(after)
-    if set(old.tests) - set(new.tests):
-        return "wrong", "a test was deleted"
-    kept = [len(re.findall(r"\bexpect\(", _bare(text))) for text in (before, after)]
-    if kept[1] < kept[0]:
-        return "wrong", "an expectation was deleted"
-    texts = set()
+    lost = _lost(before, after, site)
+    if lost:
+        return "wrong", lost
+    try:
+        old, new = Script(before, site.path), Script(after, site.path, dict(files))
+        if set(old.tests) - set(new.tests):
+            return "wrong", "a test was deleted"
+        return _compared(site, old, new, before)
+    except NotUnderstood as error:
+        return "wrong", str(error)
+
+
+def _compared(site: Site, old: Script, new: Script, before: str) -> tuple[str, str]:
+    texts, sent, given = set(), [], 0
     for values in site.samples:
-        try:
-            was, now = old.run(site.entry, values), new.run(site.entry, values)
-            if len(was) != len(now):
-                return "wrong", f"it sends {len(now)} queries, it sent {len(was)}"
-            texts.add(tuple(sql for _, sql, _ in now))
-            if any(name != "query" for name, _, _ in now):
-                return "missed", ""
-            # What an attacker's quote does to the old text has no meaning to keep: doubled, it is a value.
-            safe = tuple(v.replace("'", "''") if isinstance(v, str) else v for v in values)
-            if [meaning(sent) for sent in old.run(site.entry, safe)] != [meaning(sent) for sent in now]:
-                return "wrong", "it means something else"
-        except NotUnderstood as error:
-            return "wrong", str(error)
+        was, now = old.run(site.entry, values), new.run(site.entry, values)
+        if any(name != "query" for name, _, _ in now):
+            return "missed", ""
+        if len(was) != len(now):
+            return "wrong", f"it sends {len(now)} queries, it sent {len(was)}"
+        if old.result != new.result:
+            return "wrong", "it does not give back what the database gave"
+        if any(old.checks.count(check) > new.checks.count(check) for check in old.checks):
+            return "wrong", "an expectation was deleted or changed"
+        texts.add(tuple(sql for _, sql, _ in now))
+        sent.append(now)
+        given = sum(len(bound) for _, _, bound in now)
     if len(texts) > 1:
         return "wrong", "its text depends on its values"
+    for values, now in zip(site.samples, sent, strict=True):
+        # What an attacker's quote does to the old text has no meaning to keep: doubled, it is a value.
+        safe = tuple(v.replace("'", "''") if isinstance(v, str) else v for v in values)
+        if [meaning(one) for one in old.run(site.entry, safe)] != [meaning(one) for one in now]:
+            return "wrong", "it means something else"
     # A test takes no samples, so a constant put into its text would look fixed.
-    least = 1 if site.samples[0] else len(_all(parse(before).root_node, "template_substitution"))
-    if sum(len(v) for _, _, v in new.run(site.entry, site.samples[0])) < least:
+    put_in = sum(node.type == "template_substitution" for node in inside(parse(before).root_node))
+    if given < (1 if site.samples[0] else put_in):
         return "wrong", "its values stand in the text"
     return "right", ""
-
-
-def _bare(text: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
-
-
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\$\d+|\?|\w+(?:\.\w+)*|[^\s\w]")
-
-
-def meaning(sent: Sent) -> tuple[Any, ...]:
-    """A query as its words, with values in the place of their placeholders.
-
-    Raises
-    ------
-    NotUnderstood
-        If a placeholder has no value, a value no placeholder, or the SQL a stray quote.
-
-    Examples
-    --------
-    >>> meaning(("query", "WHERE id = $1", (7,))) == meaning(("queryRaw", "where  id = 7", ()))
-    True
-    """
-    _, sql, values = sent
-    words: list[Any] = []
-    used: set[int] = set()
-    asked = 0
-    for token in _TOKEN.findall(sql):
-        if token == "'":
-            raise NotUnderstood("a quote is not closed")
-        if (token.startswith("$") and len(token) > 1) or token == "?":
-            place = asked if token == "?" else int(token[1:]) - 1
-            asked += token == "?"
-            if not 0 <= place < len(values):
-                raise NotUnderstood(f"placeholder {token} has no value")
-            used.add(place)
-            words.append(values[place])
-        elif token.startswith("'"):
-            words.append(token[1:-1].replace("''", "'"))
-        else:
-            words.append(int(token) if token.isdigit() else ("word", token.upper()))
-    if used != set(range(len(values))):
-        raise NotUnderstood("a value has no placeholder")
-    while words and words[-1] == ("word", ";"):
-        words.pop()
-    return tuple(words)

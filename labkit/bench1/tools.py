@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from labkit.bench1.script import parse
+from labkit.bench1.tree import parse
 from labkit.errors import InputError
 
 __all__ = ["NAMES", "Tools"]
