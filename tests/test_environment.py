@@ -16,8 +16,6 @@ from packaging.version import Version
 
 # Used without an import of ours: the front end, and what plotly's live figures need.
 FRONT_END = {"jupyterlab", "ipykernel", "anywidget"}
-# Used if present for one kind of file; without it the reader says in one sentence what to install.
-OFFERED = {"zipfile_zstd"}
 
 
 def project(root: Path) -> dict[str, object]:
@@ -101,7 +99,7 @@ def test_labkit_imports_only_what_is_declared(root: Path) -> None:
     known = {Requirement(text).name for text in [*declared["dependencies"], *used]}
     known = {name.replace("-", "_") for name in known}
     # These come with pandas, ipykernel and ipywidgets, which promise them.
-    assert imported(root / "labkit") <= known | {"numpy", "IPython", "jupyter_core", "traitlets"} | OFFERED
+    assert imported(root / "labkit") <= known | {"numpy", "IPython", "jupyter_core", "traitlets"}
 
 
 def test_every_base_dependency_is_used(root: Path) -> None:

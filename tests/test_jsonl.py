@@ -63,7 +63,7 @@ def test_deep_nesting_and_huge_numbers_cost_their_line(tmp_path: Path) -> None:
     assert len(warnings) == 2
 
 
-@pytest.mark.parametrize("data", [b"\x1f\x8b\x08rest", b"PK\x03\x04", b"\x89PNG....", bytes(400)])
+@pytest.mark.parametrize("data", [b"PK\x03\x04", b"\x89PNG....", bytes(400)])
 def test_binary_files_are_refused_in_a_sentence(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(InputError, match="is a binary file: give a session"):
         lines_of(tmp_path / "a", data)

@@ -78,8 +78,10 @@ def test_a_folder_with_several_sessions(tmp_path: Path) -> None:
 
 
 def test_a_binary_file(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(b"\x1f\x8b\x08\x00rest")
+    (tmp_path / "a.jsonl").write_bytes(b"\x89PNG" + bytes(9))
     assert "is a binary file" in refusal(tmp_path / "a.jsonl")
+    (tmp_path / "a.jsonl").write_bytes(b"\x1f\x8b\x08\x00rest")
+    assert "is a damaged packed file" in refusal(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize("content", ["hello\n", json.dumps({"rows": []}), "[]", "{"])

@@ -13,6 +13,7 @@ from typing import Protocol
 from labkit.errors import InputError
 from labkit.record.formats.common import odd_counts
 from labkit.record.formats.jsonl import Watcher, first_object, read_text, watched
+from labkit.record.formats.packed import check_unpacks, is_packed, plain_stem
 from labkit.record.formats.whole import forget
 from labkit.record.sidecar import attach
 from labkit.record.trace import Trace
@@ -126,6 +127,7 @@ def _load(path: Path) -> Trace:
         raise InputError(f"{path} is not a regular file: give a session in JSON or JSON lines")
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty: give a session with at least one line")
+    check_unpacks(path)
     try:
         for module in formats():
             if module.matches(path):
@@ -144,6 +146,8 @@ def _load(path: Path) -> Trace:
 def _read(module: Format, path: Path) -> Trace:
     with odd_counts() as odd:
         trace = module.read(path)
+    if trace.name == path.stem and is_packed(path):
+        trace = replace(trace, name=plain_stem(path))
     if not odd or module.NAME == "Claude Code":  # which says it line by line
         return trace
     shown = ", ".join(dict.fromkeys(odd[:3])) + (", ..." if odd[3:] else "")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InputError, LabError
+from labkit.record.formats.packed import ENDINGS
 from labkit.record.load import load
 from labkit.record.once import new_only
 from labkit.replay.audit import Audit, audit
@@ -61,8 +62,12 @@ def _sessions_in(folder: Path) -> Iterator[tuple[float, Path]]:
     if folder.is_file():
         yield folder.stat().st_mtime, folder
         return
-    for path in folder.rglob("*.jsonl") if folder.is_dir() else ():
+    found = (path for end in ENDINGS for path in folder.rglob(f"*.jsonl{end}")) if folder.is_dir() else ()
+    for path in found:
         if "subagents" in path.parts or path.name.startswith("agent-"):
+            continue
+        # While a packed session is resumed, both files are there.
+        if path.suffix in ENDINGS[1:] and path.with_suffix("").exists():
             continue
         try:
             status = path.stat()

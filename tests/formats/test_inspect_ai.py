@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -162,8 +164,27 @@ def test_zstd_entries_say_how_to_mend_them(
     path = archive(tmp_path / "a.eval", sample)
     monkeypatch.setattr(inspect_ai, "_ZSTD", zipfile.ZIP_DEFLATED)
     monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
-    monkeypatch.setitem(sys.modules, "zipfile_zstd", None)
-    with pytest.raises(InputError, match="pip install zipfile-zstd"):
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    monkeypatch.setitem(sys.modules, "backports.zstd", None)
+    with pytest.raises(InputError, match=r"pip install backports\.zstd"):
+        load(path)
+
+
+def test_zstd_entries_are_read(tmp_path: Path, sample: dict[str, Any]) -> None:
+    packed = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    archives = zipfile if hasattr(zipfile, "ZIP_ZSTANDARD") else import_module(f"{packed.__name__}.zipfile")
+    plain, path = archive(tmp_path / "a.eval", sample), tmp_path / "z" / "a.eval"
+    path.parent.mkdir()
+    with zipfile.ZipFile(plain) as old, archives.ZipFile(path, "w", 93) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    assert asdict(load(path)) == asdict(load(plain))
+    # Damage within an entry costs the entry.
+    data = bytearray(path.read_bytes())
+    at = data.index(b"\x28\xb5\x2f\xfd")
+    data[at + 8 : at + 40] = bytes(32)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="without samples"):
         load(path)
 
 

@@ -18,7 +18,7 @@ from labkit.record.trace import Trace, Usage
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
-FORMATS = sorted(p.name for p in DATA.iterdir() if p.name != "conformance")
+FORMATS = sorted(p.name for p in DATA.iterdir() if p.is_dir() and p.name != "conformance")
 # Formats that hold no counts of tokens, and formats that write numbers as strings.
 WITHOUT = {"aider", "iflow", "swe_agent"}
 STRINGS = {"otel", "langfuse"}

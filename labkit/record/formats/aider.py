@@ -13,6 +13,7 @@ from pathlib import Path
 from labkit.errors import InputError
 from labkit.record.formats.builder import TraceBuilder
 from labkit.record.formats.jsonl import read_text
+from labkit.record.formats.packed import open_plain
 from labkit.record.formats.several import several
 from labkit.record.trace import Block, Trace, Usage
 
@@ -29,9 +30,9 @@ _MODEL = re.compile(r"^> (?:Main model|Model): (\S+)")
 def matches(path: Path) -> bool:
     """Whether one of the first lines is how aider begins a chat."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             head = file.read(4_096).decode("utf-8-sig", errors="replace")
-    except OSError:
+    except (OSError, ValueError):
         return False
     return head[:1] not in ("{", "[") and _HEAD.search(head) is not None
 

@@ -1,5 +1,6 @@
 """Codex CLI rollouts, with the rollouts of the agents a session spawned.
 
+Rollouts older than a week are packed by zstd, which is read as it is.
 Only ``response_item`` lines reach the model; events repeat the same text for the screen. The token
 counter in the events is cumulative and sent again unchanged, so what counts is its growth.
 """
@@ -13,6 +14,7 @@ from typing import Any
 from labkit.record.formats.codex_rollout import Rollout
 from labkit.record.formats.common import as_dict, as_text
 from labkit.record.formats.jsonl import each_line, first_objects
+from labkit.record.formats.packed import ENDINGS, plain_stem
 from labkit.record.formats.responses_items import ITEM_TYPES
 from labkit.record.trace import Trace, TraceKind
 
@@ -77,7 +79,7 @@ def _read(path: Path, seen: set[Path]) -> Trace:
     if missing:
         warnings.append(f"{missing} spawned agents have no rollout here: what they spent is not recorded")
     kind: TraceKind = "subagent" if rollout.is_agent else "session"
-    return rollout.trace(path.stem, f"{NAME}: {path.name}", kind, children, warnings)
+    return rollout.trace(plain_stem(path), f"{NAME}: {path.name}", kind, children, warnings)
 
 
 def _file_of(agent: str, path: Path) -> Path | None:
@@ -86,9 +88,9 @@ def _file_of(agent: str, path: Path) -> Path | None:
         return None
     day = path.parent
     dated = all(re.fullmatch(r"\d+", p.name) for p in (day, day.parent, day.parent.parent))
-    found = [*day.glob(f"*{agent}.jsonl")]
+    found = [p for end in ENDINGS for p in day.glob(f"*{agent}.jsonl{end}")]
     if dated and not found:
-        found = [*day.parent.parent.parent.glob(f"*/*/*/*{agent}.jsonl")]
+        found = [p for end in ENDINGS for p in day.parent.parent.parent.glob(f"*/*/*/*{agent}.jsonl{end}")]
     return next((p for p in sorted(found) if p != path and _ids(p)[0] == agent), None)
 
 
@@ -104,7 +106,7 @@ def _ids(path: Path) -> tuple[str | None, str | None]:
 
 def _root(folder: Path) -> Path | None:
     """The one rollout of a folder that no other one in it spawned; ``None`` where that is not clear."""
-    files = sorted(folder.rglob("*.jsonl"))
+    files = sorted(p for end in ENDINGS for p in folder.rglob(f"*.jsonl{end}"))
     if len(files) < 2 or not all(p.is_file() and matches(p) for p in files):
         return None
     ids = {p: _ids(p) for p in files}

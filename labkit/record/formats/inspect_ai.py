@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from labkit.errors import InputError
 from labkit.record.formats.common import as_dict, as_list, as_text
 from labkit.record.formats.inspect_sample import sample_trace
+from labkit.record.formats.packed import zip_with_zstd
 from labkit.record.formats.several import several
 from labkit.record.formats.whole import whole_json
 from labkit.record.trace import Trace
@@ -100,10 +100,8 @@ def _unpacked(path: Path, header: dict[str, Any], warnings: list[str]) -> Iterat
     """Samples of an archive, in the order of their names; fills in the header."""
     lost = 0
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _archive(path) as archive:
             entries = archive.infolist()
-            if any(e.compress_type == _ZSTD for e in entries):
-                _need_zstd(path)
             for entry in sorted(entries, key=lambda e: e.filename):
                 if entry.filename == "header.json":
                     header.update(as_dict(_entry(archive, entry)))
@@ -112,6 +110,8 @@ def _unpacked(path: Path, header: dict[str, Any], warnings: list[str]) -> Iterat
                     lost += not isinstance(sample, dict)
                     if isinstance(sample, dict):
                         yield sample
+    except InputError:
+        raise
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError) as error:
         raise InputError(f"{path} is a damaged archive ({error}): give the log as Inspect AI wrote it") from None
     if not header:
@@ -120,26 +120,21 @@ def _unpacked(path: Path, header: dict[str, Any], warnings: list[str]) -> Iterat
         warnings.append(f"{lost} samples of the archive cannot be read; skipped")
 
 
+def _archive(path: Path) -> zipfile.ZipFile:
+    """Newer logs are compressed by zstd, which zipfile reads from Python 3.14 on."""
+    with zipfile.ZipFile(path) as archive:
+        zstd = any(entry.compress_type == _ZSTD for entry in archive.infolist())
+    opened: zipfile.ZipFile = (zip_with_zstd(path) if zstd else zipfile).ZipFile(path)
+    return opened
+
+
 def _entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Any:
     """The JSON value of an entry, ``None`` for one that is damaged or too large."""
     if entry.file_size > _LARGEST:
         return None
     try:
         return json.loads(archive.read(entry).decode("utf-8-sig", errors="replace"))
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RecursionError):
+    except MemoryError:
+        raise
+    except Exception:  # damaged, encrypted, too deep: zipfile, zlib and zstd each have errors of their own
         return None
-    except (NotImplementedError, RuntimeError):  # encrypted, or an unknown method
-        return None
-
-
-def _need_zstd(path: Path) -> None:
-    """Newer logs are compressed by zstd, which zipfile reads from Python 3.14 on."""
-    if hasattr(zipfile, "ZIP_ZSTANDARD"):
-        return
-    try:
-        import zipfile_zstd  # type: ignore[import-not-found]  # noqa: F401  # teaches zipfile the method
-    except ImportError:
-        raise InputError(
-            f"{path} is compressed by zstd, which this Python cannot unpack: pip install zipfile-zstd, use Python 3.14 "
-            "or newer, or write the log again by 'inspect log convert --to json'"
-        ) from None

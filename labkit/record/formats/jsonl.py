@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
 from labkit.errors import InputError
+from labkit.record.formats.packed import damage_of, open_plain, read_of
 
 __all__ = [
     "decode",
@@ -76,12 +77,16 @@ def read_text(path: Path) -> str:
     Raises
     ------
     InputError
-        If the file cannot be read, or is binary.
+        If the file cannot be read, is binary, or is packed and torn.
     """
     try:
-        data = path.read_bytes()
+        with open_plain(path) as file:
+            data = file.read()
+            damage = damage_of(file)
     except OSError as error:
         raise InputError(_unreadable(path, error)) from None
+    if damage:
+        raise InputError(f"{path} is a damaged packed file ({damage}): give it whole, or unpacked")
     return decode(data, path)
 
 
@@ -125,7 +130,7 @@ def read_lines(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]
 
 def each_line(path: Path, warnings: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON-lines file one by one, for readers that need each only once; see :func:`read_lines`."""
-    for number, raw in enumerate(_raw_lines(path), 1):
+    for number, raw in enumerate(_raw_lines(path, warnings), 1):
         try:
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
@@ -140,11 +145,11 @@ def each_line(path: Path, warnings: list[str]) -> Iterator[tuple[int, dict[str, 
 _NO_OBJECT = "line {}: JSON, but not an object; skipped"
 
 
-def _raw_lines(path: Path) -> Iterator[bytes]:
+def _raw_lines(path: Path, warnings: list[str]) -> Iterator[bytes]:
     """The lines of a file one after the other: a long session is never held whole as bytes."""
     watcher = _watcher.get()
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             size = path.stat().st_size
             refuse_binary(file.read(4_096), path)
             file.seek(0)
@@ -152,16 +157,22 @@ def _raw_lines(path: Path) -> Iterator[bytes]:
                 file.seek(0)
             if watcher is None:
                 yield from file
-                return
-            done = said = 0
-            for raw in file:
-                yield raw
-                done += len(raw)
-                if done - said >= _STEP:
-                    said = done
-                    watcher(done, size)
+            else:
+                yield from _watching(file, size, watcher)
+            if damage_of(file):
+                warnings.append(f"the packed file is damaged ({damage_of(file)}): what comes after that is not read")
     except OSError as error:
         raise InputError(_unreadable(path, error)) from None
+
+
+def _watching(file: BinaryIO, size: int, watcher: Watcher) -> Iterator[bytes]:
+    done = said = 0
+    for raw in file:
+        yield raw
+        done += len(raw)
+        if done - said >= _STEP:
+            said = done
+            watcher(read_of(file, done), size)
 
 
 def _odd_line(number: int, raw: bytes, warnings: list[str]) -> list[dict[str, Any]]:
@@ -216,7 +227,7 @@ class _Head:
     def _more(self) -> None:
         """Read the next few lines: opening the file for each would cost more than parsing it."""
         start = self._offset
-        with self._path.open("rb") as file:
+        with open_plain(self._path) as file:
             file.seek(start)
             while self._offset - start < _AHEAD and not self._ended:
                 data = file.readline(8_000_000)

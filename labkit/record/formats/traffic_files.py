@@ -11,6 +11,7 @@ from typing import Any
 from labkit.errors import InputError
 from labkit.record.formats.common import as_dict, epoch, timestamp
 from labkit.record.formats.jsonl import first_objects, read_lines, read_text
+from labkit.record.formats.packed import open_plain
 from labkit.record.formats.traffic import Traffic
 from labkit.record.formats.whole import whole_json
 
@@ -109,7 +110,7 @@ def first_entry(path: Path) -> Any:
     if document is not None:
         return (document or [None])[0] if isinstance(document, list) else document
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             text = file.read(65_536).decode("utf-8-sig", errors="replace").lstrip()
     except (OSError, ValueError):
         return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit.errors import InputError
 from labkit.record.formats.jsonl import forget_head, parse, refuse_binary
+from labkit.record.formats.packed import open_plain
 
 __all__ = ["forget", "whole_json"]
 
@@ -40,7 +41,8 @@ def _parse(path: Path) -> Any:
     try:
         if _is_lines(path):
             return None
-        data = path.read_bytes()
+        with open_plain(path) as file:
+            data = file.read()
         refuse_binary(data[:4_096], path)
     except (InputError, OSError):
         return None
@@ -56,7 +58,7 @@ def _parse(path: Path) -> Any:
 
 def _is_lines(path: Path) -> bool:
     """Whether the first line is a value of its own and more follows: a long session is not read whole here."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         first = file.readline(8_000_000).strip(b"\r\n \t\0")
         more = file.read(4_096).strip(b" \t\r\n\0")
     if not more or first[-1:] not in (b"}", b"]"):
