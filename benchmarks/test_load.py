@@ -132,10 +132,30 @@ def write_big(path: Path) -> int:
     return turns
 
 
+def write_big_document(path: Path) -> int:
+    """A made-up trajectory of mini-swe-agent: one JSON value."""
+    words = ["alpha", "beta", "config", "return", "value", "测试", "import"]
+    text = " ".join(words[(i * i) % 7] for i in range(5_000))
+    turns = 0
+    with path.open("w", encoding="utf-8") as file:
+        file.write(
+            '{"trajectory_format": "mini-swe-agent-1", "info": {}, "messages": [{"role": "system", "content": "s"}'
+        )
+        while file.tell() < BIG:
+            turns += 1
+            usage = {"prompt_tokens": turns, "completion_tokens": 9}
+            asked = {"role": "user", "content": f"{turns} {text}"}
+            said = {"role": "assistant", "content": "```bash\nls\n```", "extra": {"response": {"usage": usage}}}
+            file.write("".join(f", {json.dumps(message, ensure_ascii=False)}" for message in (asked, said)))
+        file.write("]}")
+    return turns
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the peak of memory is asked of the resource module")
-def test_memory(tmp_path, capsys):
+@pytest.mark.parametrize("write", [write_big, write_big_document])
+def test_memory(write, tmp_path, capsys):
     path = tmp_path / "big.jsonl"
-    turns = write_big(path)
+    turns = write(path)
     done = subprocess.run(
         [sys.executable, "-c", MEASURE_MEMORY, str(path)], capture_output=True, text=True, check=True, cwd=ROOT
     )

@@ -7,6 +7,7 @@ them can be made again alone (``python tests/hostile.py NUMBER``) and a hundred 
 from __future__ import annotations
 
 import copy
+import gzip
 import io
 import json
 import multiprocessing
@@ -275,6 +276,10 @@ def mutant(data: bytes, random: Random, other: bytes = b"") -> bytes:
         data = random.choice([b"\xef\xbb\xbf", b"\xff\xfe", b"[", b"# ", b"data: "]) + data
     elif whole < 0.13:
         data = data.decode("utf-8", "replace").encode(random.choice(["utf-16", "utf-32", "utf-7"]), "replace")
+    elif whole < 0.15:
+        data = gzip.compress(data, mtime=0)
+        at = random.randrange(len(data))
+        data = random.choice([data, data[:at], data[:at] + random.choice(GARBAGE) + data[at + 1 :]])
     return data
 
 

@@ -148,6 +148,22 @@ def test_progress_is_told_and_can_end_the_reading(tmp_path: Path) -> None:
     assert len(load(path).requests) == 30  # nobody listens any more
 
 
+def test_progress_of_a_file_that_is_one_document(tmp_path: Path) -> None:
+    answer = {"role": "assistant", "content": "y" * 3_000_000, "extra": {"response": {"usage": {"prompt_tokens": 9}}}}
+    messages = [{"role": "system", "content": "s"}, *[{"role": "user", "content": "go"}, answer] * 4]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"trajectory_format": "mini-swe-agent-1", "info": {}, "messages": messages}))
+    told: list[tuple[int, int]] = []
+    assert len(load(path, progress=lambda done, of: told.append((done, of))).requests) == 4
+    assert [done for done, _ in told] == [4_000_000, 8_000_000, 12_000_000, path.stat().st_size]
+
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(path, progress=stop)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -81,8 +81,8 @@ def load(path: str | Path, progress: Watcher | None = None) -> Trace:
         A file, or a folder or a pattern (``runs/*.json``) that holds exactly one session with its
         subagent files.
     progress : callable, optional
-        Called with the bytes of a file of JSON lines that were read and its size, every 4 MB. What it
-        raises ends the reading.
+        Called with the bytes of a file that were read and its size, every 4 MB. What it raises ends the
+        reading.
 
     Returns
     -------

@@ -27,6 +27,7 @@ __all__ = [
     "parse",
     "read_lines",
     "read_text",
+    "read_watched",
     "watched",
 ]
 
@@ -46,7 +47,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched(watcher: Watcher | None) -> Iterator[None]:
-    """Tell ``watcher`` how far a file of JSON lines has been read; what it raises ends the reading."""
+    """Tell ``watcher`` how far a file has been read; what it raises ends the reading."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -54,7 +55,7 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def parse(data: bytes) -> Any:
+def parse(data: bytes | bytearray) -> Any:
     """The value of bytes that are one JSON value.
 
     orjson takes a fifth of the time; what it refuses and Python's own reader takes (a lone surrogate, NaN,
@@ -100,7 +101,7 @@ def decode(data: bytes, path: Path) -> str:
     return data.decode("utf-8-sig", errors="replace")
 
 
-def refuse_binary(head: bytes, path: Path) -> None:
+def refuse_binary(head: bytes | bytearray, path: Path) -> None:
     """Raise InputError if the first bytes of a file are not text in UTF-8."""
     zeros = sorted((head[::2].count(0), head[1::2].count(0)))
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (zeros[1] > len(head) // 3 and zeros[0] < len(head) // 20):
@@ -163,6 +164,18 @@ def _raw_lines(path: Path, warnings: list[str]) -> Iterator[bytes]:
                 warnings.append(f"the packed file is damaged ({damage_of(file)}): what comes after that is not read")
     except OSError as error:
         raise InputError(_unreadable(path, error)) from None
+
+
+def read_watched(file: BinaryIO, size: int) -> bytes | bytearray:
+    """All bytes of a file, with a word to the watcher on the way."""
+    watcher = _watcher.get()
+    if watcher is None:
+        return file.read()
+    data = bytearray()
+    while piece := file.read(_STEP):
+        data += piece
+        watcher(read_of(file, len(data)), size)
+    return data
 
 
 def _watching(file: BinaryIO, size: int, watcher: Watcher) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import InputError
-from labkit.record.formats.jsonl import forget_head, parse, refuse_binary
+from labkit.record.formats.jsonl import forget_head, parse, read_watched, refuse_binary
 from labkit.record.formats.packed import open_plain
 
 __all__ = ["forget", "whole_json"]
@@ -42,7 +42,7 @@ def _parse(path: Path) -> Any:
         if _is_lines(path):
             return None
         with open_plain(path) as file:
-            data = file.read()
+            data = read_watched(file, path.stat().st_size)
         refuse_binary(data[:4_096], path)
     except (InputError, OSError):
         return None
