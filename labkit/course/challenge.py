@@ -8,9 +8,10 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
-from labkit.errors import EditRefused, InputError
+from labkit.course.judge import shown
+from labkit.errors import InputError, LabError
 from labkit.files import data_path
 from labkit.ladder.policy import Policy
 from labkit.ladder.presets import load_policy
@@ -24,11 +25,14 @@ from labkit.record.trace import Block, Trace, Usage
 from labkit.replay.net import net
 from labkit.replay.replay import replay
 
-__all__ = ["Score", "board", "challenge", "score"]
+__all__ = ["Board", "Score", "board", "challenge", "score"]
 
-_MARK = "labkit-challenge-1"
-# Not a secret, only not looked at while tuning: three runs, so that no single one decides.
-_UNSEEN = (4_711, 4_712, 4_713)
+_MARK = "labkit-challenge-2"
+# Turns and seed. Not a secret, only not looked at while tuning; of several lengths, so that neither a policy for short
+# runs nor one for long ones has it easy.
+_UNSEEN = ((60, 4_711), (90, 4_712), (120, 4_713))
+_MOST_LINES = 500
+_MOST_BYTES = 20_000
 _CHEAP_READ = 0.05
 
 
@@ -87,8 +91,11 @@ def challenge(policy: Any) -> None:
     """
     try:
         made = score(load_policy(policy))
-    except (InputError, EditRefused) as error:
+    except LabError as error:
         print(f"not scored: {error}")
+        return
+    except (TypeError, ValueError, OSError):
+        print(f'not scored: {shown(policy)} is no policy: give {{"trigger": 60_000, "keep": 4}}, a preset or a file')
         return
     if made.policy == Policy.nothing():
         print("doing nothing scores 0: beat it")
@@ -102,6 +109,7 @@ def challenge(policy: Any) -> None:
     print(made.line)
 
 
+@lru_cache(maxsize=256)
 def score(policy: Policy) -> Score:
     """Score a policy; see :class:`Score`.
 
@@ -120,31 +128,95 @@ def score(policy: Policy) -> Score:
     return Score(policy, here, dear, sum(s for s, _ in others) / len(others), next((w for w in whys if w), ""))
 
 
-def board(lines: Iterable[str]) -> list[Score]:
-    """Score shared lines again, best first; what is no such line is passed over.
+@dataclass(frozen=True)
+class Board(Sequence[Score]):
+    """The scores of a room, best first; printed, it is a table.
 
     Parameters
     ----------
-    lines : iterable of str
-        Of several people; the points they name are not believed.
+    scores : tuple of Score
+    labels : tuple of str
+        What stood in front of each line, for example a pair's name.
+    refused : tuple of str
+        A sentence for each line that does not count.
+    """
+
+    scores: tuple[Score, ...]
+    labels: tuple[str, ...]
+    refused: tuple[str, ...]
+
+    @overload
+    def __getitem__(self, at: int) -> Score: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Score, ...]: ...
+    def __getitem__(self, at: int | slice) -> Score | tuple[Score, ...]:
+        return self.scores[at]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        lines = ["place  points  support-40  cheaper reads  not shown"]
+        for place, (made, label) in enumerate(zip(self.scores, self.labels, strict=True), start=1):
+            row = f"{place:>5}{made.points:>+8.1%}{made.here:>+12.1%}{made.cheap:>+15.1%}{made.unseen:>+11.1%}"
+            policy = ", ".join(f"{name}={value}" for name, value in _differences(made.policy).items())
+            lines.append(f"{row}  {label + ': ' if label else ''}{shown(policy).strip(chr(39))}")
+            lines += [f"       disqualified: {made.disqualified}"] if made.disqualified else []
+        return "\n".join([*lines, *self.refused])
+
+
+def board(lines: Iterable[str] | str) -> Board:
+    """Score shared lines again, best first.
+
+    Parameters
+    ----------
+    lines : iterable of str, or one text of several lines
+        As they were pasted; what stands in front of a line is its label. A line is refused, with a sentence, if it is
+        damaged or claims other points than its policy scores. Lines of something else are passed over.
 
     Examples
     --------
-    >>> shared = score(Policy(keep=0)).line.replace("-100.0%", "+99.0%")
-    >>> [made.points for made in board([shared, "hello"])]
+    >>> honest = score(Policy(keep=0)).line
+    >>> made = board([honest, honest.replace("-100.0%", "+99.0%"), "hello"])
+    >>> [one.points for one in made]
     [-1.0]
+    >>> print(*made.refused)
+    line 2 is refused: it claims +99.0%, and its policy scores -100.0%
     """
-    found = []
-    for line in lines:
-        words = line.split()
-        if len(words) >= 3 and words[0] == _MARK:
-            try:
-                packed = words[2] + "=" * (-len(words[2]) % 4)
-                opened = zlib.decompressobj().decompress(base64.urlsafe_b64decode(packed), 20_000)
-                found.append(score(Policy.from_dict(json.loads(opened))))
-            except (ValueError, zlib.error, InputError, EditRefused):
-                continue
-    return sorted(found, key=lambda made: -made.points)
+    found, refused = [], []
+    given = lines.splitlines() if isinstance(lines, str) else lines
+    marked = [(n, line) for n, line in enumerate(given, start=1) if isinstance(line, str) and _MARK in line]
+    for number, line in marked[:_MOST_LINES]:
+        label, _, rest = line.partition(_MARK)
+        try:
+            found.append((_rescored(rest), " ".join(label.split()).rstrip(":>-")[:20].strip()))
+        except LabError as error:
+            refused.append(f"line {number} is refused: {error}")
+    if len(marked) > _MOST_LINES:
+        refused.append(f"lines after the first {_MOST_LINES} are not scored: give fewer")
+    found.sort(key=lambda one: -one[0].points)
+    return Board(tuple(made for made, _ in found), tuple(label for _, label in found), tuple(refused))
+
+
+def _rescored(rest: str) -> Score:
+    """The score of what stands behind the mark; a :class:`LabError` if it is damaged or says something else."""
+    words = rest.split()
+    damaged = InputError("it is damaged: copy the whole line that lk.challenge printed")
+    if len(words) < 2:
+        raise damaged
+    try:
+        packed = words[1] + "=" * (-len(words[1]) % 4)
+        opening = zlib.decompressobj()
+        opened = opening.decompress(base64.b64decode(packed, altchars=b"-_", validate=True), _MOST_BYTES)
+        values = json.loads(opened)
+    except (ValueError, zlib.error, RecursionError):
+        raise damaged from None
+    if not opening.eof or not isinstance(values, dict):
+        raise damaged
+    made = score(Policy.from_dict(values))
+    if words[0] != f"{made.points:+.1%}":
+        raise InputError(f"it claims {shown(words[0]).strip(chr(39))[:20]}, and its policy scores {made.points:+.1%}")
+    return made
 
 
 def _saving(run: Trace, policy: Policy, card: Prices) -> tuple[float, str]:
@@ -160,7 +232,7 @@ def _nothing(run: Trace) -> Any:
 
 @lru_cache(maxsize=1)
 def _unseen() -> tuple[Trace, ...]:
-    return tuple(scripted_run(60, seed=seed) for seed in _UNSEEN)
+    return tuple(scripted_run(turns, seed=seed) for turns, seed in _UNSEEN)
 
 
 def _differences(policy: Policy) -> dict[str, Any]:
