@@ -210,6 +210,31 @@ def bench1_command(
         _lines(made.lines())
 
 
+@app.command("handoff")
+def handoff_command(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="A session or a run; with --diff two, or records.")
+    ],
+    at: Annotated[int | None, typer.Option(metavar="N", help="After this request; default: the last.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the record; what FILE holds is kept.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as a text; this is the default.")] = False,
+    as_json: AsJson = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Say what differs between the records of two.")] = False,
+) -> None:
+    """Write the record that a fresh context can start from: decisions, steps with evidence, what is open."""
+    from labkit.handoff.command import handoff
+
+    if markdown and as_json:
+        raise InputError("--markdown and --json are given: give one of them")
+    made = handoff(paths, diff, at, out)
+    for sentence in made.notes:
+        print(sentence, file=sys.stderr)
+    if as_json:
+        _print_json(made.to_json())
+    elif out is None or markdown:
+        _lines(made.lines())
+
+
 @app.command("export")
 def export_command(
     policy: Annotated[str, typer.Argument(metavar="POLICY", help="A preset or a JSON file.")],
@@ -270,6 +295,40 @@ def formats_command() -> None:
     for module in formats():
         about = (module.__doc__ or "").strip().splitlines()[0].replace("``", "")
         print(f"{module.NAME}: {about}")
+
+
+@app.command("progress")
+def progress_command(
+    notebook: Annotated[str | None, typer.Argument(metavar="[NOTEBOOK]", help="For example 03; default: all.")] = None,
+    collect: Annotated[
+        str | None,
+        typer.Option("--collect", metavar="FOLDER", help="Pool a room's ranges, as dot plots without names."),
+    ] = None,
+    share: Annotated[
+        str | None,
+        typer.Option("--share", metavar="FOLDER", help="Put your ranges there, under a name made of chance."),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget the notebook, or everything.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what was solved and how often your ranges held; or pool a room's ranges."""
+    from labkit.course import memory, room
+    from labkit.course.progress import progress
+
+    if sum([collect is not None, share is not None, reset]) > 1 or (notebook and (collect or share)):
+        raise InputError("give one of NOTEBOOK, --collect, --share; --reset goes alone or with a notebook")
+    if collect is not None:
+        pool = room.collect(collect)
+        if as_json:
+            _print_json(pool.to_json())
+        else:
+            _lines(pool.lines())
+    elif share is not None:
+        print(f"wrote {room.share(share)}")
+    elif as_json:
+        _print_json(memory.recall())
+    else:
+        progress(notebook, reset=reset)
 
 
 @app.command("doctor")
