@@ -18,7 +18,7 @@ from labkit.record.sizes import measure
 from labkit.record.trace import Block, Fact
 from labkit.replay import fastpath
 from labkit.replay.replay import replay
-from labkit.replay.sweep import columns_of
+from labkit.replay.sweep_part import columns_of
 
 pytest.importorskip("numba", reason="the extra fast is not installed")
 

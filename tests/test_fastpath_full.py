@@ -23,7 +23,7 @@ from labkit.record.sizes import measure
 from labkit.record.trace import Block, Fact, Prefix, Request, Trace
 from labkit.replay import fastpath
 from labkit.replay.replay import replay
-from labkit.replay.sweep import columns_of
+from labkit.replay.sweep_part import columns_of
 from runs import exchanges
 
 pytest.importorskip("numba", reason="the extra fast is not installed")

@@ -31,6 +31,7 @@ from labkit.replay.grids import grid, latin_hypercube, random_sample
 from labkit.replay.net import net
 from labkit.replay.replay import replay
 from labkit.replay.sweep import sweep
+from labkit.replay.sweep_part import Work
 
 AXES = {"trigger": [10_000, 30_000, 60_000], "keep": [0, 1, 3, 10], "floor": [0, 10_000]}
 CARD = prices("article")
@@ -90,7 +91,7 @@ def test_interrupted_and_resumed(runs, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sweep_module, "PART", 5)
     whole = sweep(runs, AXES)
     made = []
-    part = sweep_module._Job.part
+    part = Work.part
 
     def until_interrupted(job, trace, at):
         if len(made) == 3:
@@ -98,14 +99,14 @@ def test_interrupted_and_resumed(runs, tmp_path, monkeypatch) -> None:
         made.append((trace.name, at))
         return part(job, trace, at)
 
-    monkeypatch.setattr(sweep_module._Job, "part", until_interrupted)
+    monkeypatch.setattr(Work, "part", until_interrupted)
     with pytest.raises(KeyboardInterrupt):
         sweep(runs, AXES, out=tmp_path)
     torn = sorted(tmp_path.rglob("*.parquet"))
     assert len(torn) == 3
     torn[0].write_bytes(torn[0].read_bytes()[:40])
     again = []
-    monkeypatch.setattr(sweep_module._Job, "part", lambda job, trace, at: again.append(at) or part(job, trace, at))
+    monkeypatch.setattr(Work, "part", lambda job, trace, at: again.append(at) or part(job, trace, at))
     same(sweep(runs, AXES, out=tmp_path), whole)
     assert len(again) == 2 * 5 - 2  # ten parts; two of three were whole
     again.clear()

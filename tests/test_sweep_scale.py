@@ -15,6 +15,7 @@ from labkit.errors import InputError
 from labkit.files import data_path
 from labkit.record.generate import scripted_run
 from labkit.replay.sweep import sweep
+from labkit.replay.sweep_store import Store
 
 distributed = pytest.importorskip("distributed", reason="the extra scale is not installed")
 
@@ -41,10 +42,9 @@ def test_the_same_frame_of_traces_and_of_files(client) -> None:
 
 
 def test_a_worker_that_dies_loses_nothing(client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("labkit.replay.sweep")
     victim = sorted(client.run(os.getpid).values())[0]
     killed = []
-    write = module._Store.write
+    write = Store.write
 
     def and_kill(store, name, frame):
         if not killed:
@@ -53,7 +53,7 @@ def test_a_worker_that_dies_loses_nothing(client, tmp_path: Path, monkeypatch: p
         write(store, name, frame)
 
     pytest.importorskip("pyarrow", reason="the extra fast is not installed")
-    monkeypatch.setattr(module._Store, "write", and_kill)
+    monkeypatch.setattr(Store, "write", and_kill)
     traces = [scripted_run(12, seed=3), scripted_run(25, seed=4)]
     away = sweep(traces, AXES, engine="reference", jobs=client, out=tmp_path)
     assert killed

@@ -178,11 +178,9 @@ def pays(requests: int) -> bool:
 def run(
     trace: Trace,
     sizes: Sizes,
-    policies: Sequence[Policy],
+    policies: Sequence[Policy] | Columns,
     rules: CacheRules,
     summarizer: SizedSummarizer,
-    *,
-    columns: Columns | None = None,
 ) -> Ints:
     """Replay a trace under many policies.
 
@@ -190,19 +188,17 @@ def run(
     ----------
     trace : Trace
     sizes : Sizes
-    policies : sequence of Policy
+    policies : sequence of Policy, or Columns
         Each one that :func:`supports` lets through.
     rules : CacheRules
     summarizer : SizedSummarizer
-    columns : Columns, optional
-        The same policies as columns, where they are known.
 
     Returns
     -------
     array of int, (policies, len(COLUMNS))
     """
-    out = np.zeros((len(policies), len(COLUMNS)), np.int64)
-    table = columns or Columns(policies)
+    table = policies if isinstance(policies, Columns) else Columns(policies)
+    out = np.zeros((table.length, len(COLUMNS)), np.int64)
     short = are_plain(table, rules, trace)
     prefix = sizes.prefix(trace.requests[0].prefix)
     for kind, among, names in ((start_plain, short, sorted(_GROUPS)), (start_full, ~short, FORMS)):
@@ -210,7 +206,7 @@ def run(
             continue
         numbers = (plain_knobs if kind is start_plain else full_knobs)(table, rules, prefix, summarizer)
         for members in table.groups(names, among):
-            work = kind(trace, sizes, policies[members[0]], numbers[members], rules, summarizer)
+            work = kind(trace, sizes, table.policy(int(members[0])), numbers[members], rules, summarizer)
             part = np.zeros((len(members), len(COLUMNS)), np.int64)
             # The kernels hold no lock, so threads share the work; small parts even out slow policies.
             step = max(min(len(members) // (4 * THREADS), 512), 16)

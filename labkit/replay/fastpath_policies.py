@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -46,12 +46,54 @@ class Columns:
         self.length = len(policies)
         self.same: dict[str, Any] = {}
         self.varied: dict[str, list[Any]] = {}
-        for field in fields(Policy):
+        for field in fields(Policy) if policies else ():
             column = list(map(attrgetter(field.name), policies))
             if column and column.count(column[0]) == len(column):
                 self.same[field.name] = column[0]
             else:
                 self.varied[field.name] = column
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Any], varied: Mapping[str, list[Any]], length: int) -> Columns:
+        """Policies that agree in some fields, and a column for each of the others.
+
+        Examples
+        --------
+        >>> table = Columns.of(vars(Policy()), {"keep": [1, 2], "floor": [0, 0]}, 2)
+        >>> table.varied, table.same["floor"], table.policy(1).keep
+        ({'keep': [1, 2]}, 0, 2)
+        """
+        out = cls(())
+        out.length = length
+        for field in fields(Policy):
+            column = varied.get(field.name)
+            if column is None:
+                out.same[field.name] = columns[field.name]
+            elif column.count(column[0]) == len(column):
+                out.same[field.name] = column[0]
+            else:
+                out.varied[field.name] = column
+        return out
+
+    def policy(self, place: int) -> Policy:
+        """One of the policies. A million of them as values would take gigabytes: they are made when asked for."""
+        policy = object.__new__(Policy)  # each value was checked when its column was made
+        vars(policy).update(self.same)
+        vars(policy).update({name: column[place] for name, column in self.varied.items()})
+        return policy
+
+    def after(self, first: Policy) -> Columns:
+        """The same policies with one in front of them.
+
+        Examples
+        --------
+        >>> Columns([Policy(keep=1), Policy(keep=1)]).after(Policy(keep=2)).varied
+        {'keep': [2, 1, 1]}
+        """
+        values = vars(first)
+        columns = {name: [values[name], *column] for name, column in self.varied.items()}
+        columns |= {name: [values[name]] + [v] * self.length for name, v in self.same.items() if v != values[name]}
+        return Columns.of(values, columns, self.length + 1)
 
     def part(self, start: int, stop: int) -> Columns:
         """Some of the policies, those from one place to another.
@@ -64,6 +106,20 @@ class Columns:
         out = Columns(())
         out.same, out.varied = self.same, {name: column[start:stop] for name, column in self.varied.items()}
         out.length = min(stop, self.length) - start
+        return out
+
+    def take(self, places: Sequence[int]) -> Columns:
+        """Some of the policies, by their places.
+
+        Examples
+        --------
+        >>> Columns([Policy(keep=1), Policy(keep=2), Policy(keep=3)]).take([0, 2]).varied
+        {'keep': [1, 3]}
+        """
+        out = Columns(())
+        out.same = self.same
+        out.varied = {name: [column[i] for i in places] for name, column in self.varied.items()}
+        out.length = len(places)
         return out
 
     def where(self, name: str, holds: Callable[[Any], bool]) -> Mask:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import product
 from random import Random
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from labkit.errors import InputError, closest
 from labkit.ladder.policy import Policy
 from labkit.ladder.presets import load_policy
+from labkit.replay.fastpath_policies import Columns
 
-__all__ = ["grid", "latin_hypercube", "random_sample"]
+__all__ = ["columns", "grid", "latin_hypercube", "random_sample"]
 
 
 def grid(axes: Mapping[str, Iterable[Any]], base: Any = "default") -> list[Policy]:
@@ -42,8 +45,7 @@ def grid(axes: Mapping[str, Iterable[Any]], base: Any = "default") -> list[Polic
     >>> len(policies), policies[1].trigger, policies[1].keep
     (6, 20000, 1)
     """
-    known = {name: _values(name, values) for name, values in axes.items()}
-    return _policies(load_policy(base), known, product(*(range(len(values)) for values in known.values())))
+    return _policies(columns(axes, base))
 
 
 def random_sample(axes: Mapping[str, Iterable[Any]], count: int, base: Any = "default", seed: int = 0) -> list[Policy]:
@@ -64,8 +66,8 @@ def random_sample(axes: Mapping[str, Iterable[Any]], count: int, base: Any = "de
     """
     rng = Random(seed)
     known = {name: _values(name, values) for name, values in axes.items()}
-    drawn = [tuple(rng.choice(range(len(values))) for values in known.values()) for _ in range(_count(count))]
-    return _policies(load_policy(base), known, drawn)
+    drawn = [[rng.choice(range(len(values))) for values in known.values()] for _ in range(_count(count))]
+    return _policies(_columns(load_policy(base), known, np.array(drawn).T))
 
 
 def latin_hypercube(
@@ -85,49 +87,72 @@ def latin_hypercube(
     """
     rng = Random(seed)
     known = {name: _values(name, values) for name, values in axes.items()}
-    columns = []
+    places = []
     for values in known.values():
         parts = [(k + rng.random()) / _count(count) for k in range(count)]
         rng.shuffle(parts)
-        columns.append([int(part * len(values)) for part in parts])
-    return _policies(load_policy(base), known, zip(*columns, strict=True))
+        places.append([int(part * len(values)) for part in parts])
+    return _policies(_columns(load_policy(base), known, np.array(places)))
 
 
 # Fields that are checked against each other; each other field is checked by itself.
 _TOGETHER = ("window", "trigger", "trigger_by", "compact_above", "hand_off_above")
 
 
-def _policies(start: Policy, axes: Mapping[str, Sequence[Any]], places: Iterable[tuple[int, ...]]) -> list[Policy]:
-    """The policies at some places of the axes; what is the same in many is checked once."""
+def columns(axes: Mapping[str, Iterable[Any]], base: Any = "default") -> Columns:
+    """The policies of :func:`grid` field by field: a million of them take a few bytes each.
+
+    Parameters
+    ----------
+    axes, base
+        As for :func:`grid`.
+
+    Returns
+    -------
+    Columns
+
+    Examples
+    --------
+    >>> table = columns({"trigger": [20_000, 30_000], "keep": range(3)})
+    >>> table.length, table.varied["keep"]
+    (6, [0, 1, 2, 0, 1, 2])
+    """
+    known = {name: _values(name, values) for name, values in axes.items()}
+    shape = [len(values) for values in known.values()]
+    places = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.int64)
+    return _columns(load_policy(base), known, places)
+
+
+def _columns(start: Policy, axes: Mapping[str, Sequence[Any]], places: NDArray[np.int64]) -> Columns:
+    """The policies at some places of the axes, a row an axis; what is the same in many is checked once."""
+    bound = [i for i, name in enumerate(axes) if name in _TOGETHER]
     names = list(axes)
-    bound = [i for i, name in enumerate(names) if name in _TOGETHER]
-    free = [
-        (i, [_checked(start, {name: value}) for value in axes[name]])
-        for i, name in enumerate(names)
-        if name not in _TOGETHER
-    ]
-    together: dict[tuple[int, ...], Mapping[str, Any] | str] = {}
-    same = vars(start)
-    made, trouble = [], ""
-    for place in places:
-        key = tuple([place[i] for i in bound])
-        if key not in together:
-            together[key] = _checked(start, {names[i]: axes[names[i]][place[i]] for i in bound})
-        parts = [together[key], *[checked[place[i]] for i, checked in free]]
-        # Each part was checked: a copy with other values, without the checks of each field for every policy.
-        policy = object.__new__(Policy)
-        values = vars(policy)
-        values.update(same)
-        for part in parts:
-            if isinstance(part, str):
-                trouble = part
-                break
-            values.update(part)
-        else:
-            made.append(policy)
-    if not made:
-        raise InputError(f"no combination is a policy: {trouble or 'give an axis with values'}")
-    return made
+    # Of each set of fields that are checked at once: what came of each of their values, and which of them is where.
+    sets = [([name], [(v,) for v in axes[name]], places[i]) for i, name in enumerate(names) if i not in bound]
+    if bound:
+        some, which = np.unique(places[bound], axis=1, return_inverse=True)
+        values = [tuple(axes[names[i]][k] for i, k in zip(bound, row, strict=True)) for row in some.T.tolist()]
+        sets.append(([names[i] for i in bound], values, which.reshape(-1)))
+    good = np.ones(places.shape[1], bool)
+    found, trouble = [], "give an axis with values"
+    for together, values, which in sets:
+        checked = [_checked(start, dict(zip(together, value, strict=True))) for value in values]
+        trouble = next((c for c in checked if isinstance(c, str)), trouble)
+        good &= np.array([not isinstance(c, str) for c in checked])[which]
+        found.append((together, checked, which))
+    if not good.any():
+        raise InputError(f"no combination is a policy: {trouble}")
+    varied = {}
+    for together, checked, which in found:
+        where = which[good].tolist()
+        for name in together:
+            said = [None if isinstance(c, str) else c[name] for c in checked]
+            varied[name] = list(map(said.__getitem__, where))
+    return Columns.of(vars(start), varied, int(good.sum()))
+
+
+def _policies(table: Columns) -> list[Policy]:
+    return [table.policy(i) for i in range(table.length)]
 
 
 def _checked(start: Policy, wanted: Mapping[str, Any]) -> Mapping[str, Any] | str:
