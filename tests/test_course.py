@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import labkit as lk
 from labkit import doctor
@@ -20,7 +22,7 @@ from labkit.course.exercises_01 import line_of
 from labkit.course.exercises_02 import cut, never_seen
 from labkit.course.exercises_04 import FACTS, SURVIVES
 from labkit.course.judge import judge
-from labkit.course.predict import predict, reveal, revealed
+from labkit.course.predict import Held, predict, reveal, revealed
 from labkit.course.progress import progress
 from labkit.course.registry import exercises
 from labkit.ladder.rungs import summary_cut
@@ -250,7 +252,38 @@ def test_an_untouched_prediction_is_harmless(capsys: pytest.CaptureFixture[str])
     predict("01.p1", ..., ...)
     reveal("01.p1", 5)
     assert capsys.readouterr().out.splitlines()[1] == "01.p1  It is 5. You wrote no range."
-    assert memory.recall()["predictions"] == {}
+    predict("01.p1", 4, 6)  # it has been shown: a range now would always hold
+    assert "does not count" in capsys.readouterr().out
+    reveal("01.p1", 5)
+    assert capsys.readouterr().out == "01.p1  It is 5. You wrote no range.\n"
+    assert revealed() == Held(0, 0, 0, None)
+    progress("01", reset=True)
+    predict("01.p1", 4, 6)
+    assert "kept" in capsys.readouterr().out
+
+
+def test_no_id_and_no_value_makes_a_prediction_raise(capsys: pytest.CaptureFixture[str]) -> None:
+    predict("01.p1", 1, 2)
+    for id in (None, 3, ["a"], Hostile(), "", "\ud800", "x" * 10_000):
+        predict(id, 1, 2)  # type: ignore[arg-type]
+        reveal(id, 1)  # type: ignore[arg-type]
+        progress(id)  # type: ignore[arg-type]
+        revealed(str(type(id)))
+    for value in ("x", None, Hostile(), float("nan"), 10**400, [1]):
+        reveal("01.p1", value)  # type: ignore[arg-type]
+    assert revealed("01") == Held(0, 0, 1, None)
+    capsys.readouterr()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # the file is forgotten at the start
+@given(st.floats(allow_nan=True), st.floats(allow_nan=True), st.floats(allow_nan=True))
+def test_a_range_holds_or_not_whatever_the_numbers(low: float, high: float, true: float) -> None:
+    progress(reset=True)
+    predict("01.p1", low, high)
+    reveal("01.p1", true)
+    held = revealed()
+    assert held.revealed <= 1
+    assert held.held == (held.revealed == 1 and low <= true <= high)
 
 
 # -- progress -----------------------------------------------------------------------------------
@@ -285,6 +318,10 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
         '{"checks": {"02.1": 1, "02.2": {"passed": "x"}}, "predictions": {"a": {"low": null}, "b": {"low": 1}}}'
     ),
     "deep": lambda p: p.write_text("[" * 100_000),
+    "numbers beyond floats": lambda p: p.write_text(
+        '{"predictions": {"01.p1": {"low": 1, "high": 1' + "0" * 400 + '}, "01.p2": {"low": 1e999, "high": NaN}}}'
+    ),
+    "a number too long to read": lambda p: p.write_text('{"checks": ' + "1" * 5_000 + "}"),
 }
 
 
@@ -309,6 +346,14 @@ def test_a_home_that_cannot_be_written_is_harmless(learner: Path, capsys: pytest
     assert "It cannot be kept" in out
     assert "PASS" in out
     assert "cannot be written" in out
+
+
+def test_a_folder_where_the_file_should_be_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    memory.path().mkdir(parents=True)
+    predict("01.p1", 1, 2)
+    check("00.1", 123_000)
+    progress(reset=True)
+    assert "It cannot be kept" in capsys.readouterr().out
 
 
 def test_the_file_is_written_whole_and_readable(learner: Path) -> None:

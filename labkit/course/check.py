@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 from labkit.course import memory
-from labkit.course.judge import judge, shown
+from labkit.course.judge import judge, named
 from labkit.course.registry import exercises
 
 __all__ = ["check"]
@@ -14,7 +14,6 @@ __all__ = ["check"]
 SHOWN_AT = 3
 """The try that shows the number, where one number is the whole answer."""
 
-QUOTES = "'\""
 _TRIES: dict[str, int] = {}
 
 
@@ -45,11 +44,11 @@ def check(id: str, answer: Any = None, *, solution: bool = False) -> None:
     >>> check("00.9")
     There is no exercise 00.9: this version has 00.1, 00.2, 00.3, ...
     """
-    known, asked = exercises(), id if type(id) is str else shown(id)
+    known, asked = exercises(), named(id)
     if asked not in known:
         close = difflib.get_close_matches(asked, known, n=1, cutoff=0.8)
         meant = f" Did you mean {close[0]}?" if close else ""
-        print(f"There is no exercise {shown(asked).strip(QUOTES)}: this version has {', '.join(known)}.{meant}")
+        print(f"There is no exercise {asked}: this version has {', '.join(known)}.{meant}")
         return
     report = judge(known[asked], answer)
     tries = _tries(asked) + (report.started and not solution)

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.course.exercise import Case, Exercise, Report
 from labkit.course.limit import Stopped, TooLong, limited
 
-__all__ = ["judge", "shown"]
+__all__ = ["judge", "named", "shown"]
 
 SECONDS = 10.0
 """Time for one answer on all cases together; the solutions take milliseconds."""
@@ -205,6 +205,17 @@ def _input(exercise: Exercise, case: Case, answer: Any) -> str:
         return case.show
     name = _name(answer)
     return f"{name}({', '.join(_shown(value, repr) for value in case.given)})"
+
+
+def named(id: Any) -> str:
+    """An id as it can be printed and kept, whatever was given for one.
+
+    Examples
+    --------
+    >>> named("02.1"), named(2.1)
+    ('02.1', '2.1')
+    """
+    return id if type(id) is str and id.isprintable() and len(id) <= 60 else shown(id).strip("'")[:60]
 
 
 def shown(value: Any) -> str:

@@ -6,14 +6,15 @@ A missing, damaged or read-only file is never an error: the course then remember
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
+from labkit.errors import LabError
 from labkit.files import atomic_write, home
 
 __all__ = ["forget", "path", "recall", "remember"]
 
+_LARGEST = 1e100
 SHELVES = ("checks", "predictions")
 
 
@@ -75,7 +76,7 @@ def forget(notebook: str | None = None) -> bool:
 def _write(shelves: dict[str, dict[str, dict[str, Any]]]) -> bool:
     try:
         atomic_write(path(), json.dumps({"version": 1, **shelves}, indent=1, sort_keys=True) + "\n")
-    except OSError:
+    except (OSError, LabError):  # a folder may stand where the file should be
         return False
     return True
 
@@ -88,13 +89,18 @@ def _is_check(entry: object) -> bool:
 
 
 def _is_prediction(entry: object) -> bool:
-    if not isinstance(entry, dict) or not all(_is_number(entry.get(k)) for k in ("low", "high")):
+    """A range, its number perhaps shown; or no range (both ends ``None``), and the number shown."""
+    if not isinstance(entry, dict) or not {"low", "high"} <= entry.keys():
         return False
-    return entry.get("value") is None or _is_number(entry["value"])
+    low, high, value = entry["low"], entry["high"], entry.get("value")
+    if low is None and high is None:
+        return _is_number(value)
+    return _is_number(low) and _is_number(high) and (value is None or _is_number(value))
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    # Bounded, so that no sum or share of two of them leaves the floats.
+    return isinstance(value, int | float) and not isinstance(value, bool) and -_LARGEST < value < _LARGEST
 
 
 FITS = {"checks": _is_check, "predictions": _is_prediction}

@@ -7,8 +7,9 @@ import numbers
 from dataclasses import dataclass
 
 from labkit.course import memory
+from labkit.course.judge import named, shown
 
-__all__ = ["Held", "predict", "reveal", "revealed"]
+__all__ = ["Held", "plain", "predict", "reveal", "revealed"]
 
 
 def predict(id: str, low: object, high: object) -> None:
@@ -23,7 +24,8 @@ def predict(id: str, low: object, high: object) -> None:
 
     Notes
     -----
-    The range that counts is the last one before :func:`reveal` first showed the number. Never raises.
+    The range that counts is the last one before :func:`reveal` first showed the number; once it was shown, none is
+    taken any more. Never raises.
 
     Examples
     --------
@@ -32,6 +34,7 @@ def predict(id: str, low: object, high: object) -> None:
     >>> predict("00.p1", 5, 2)
     00.p1  not kept: low is 5 and high is 2, so swap them.
     """
+    id = named(id)
     if low is None or low is ... or high is None or high is ...:
         print(f"{id}  no range yet: write two numbers for low and high, then run this cell again.")
         return
@@ -41,16 +44,20 @@ def predict(id: str, low: object, high: object) -> None:
         print(f"{id}  not kept: {_short(wrong)} is not a finite number, so write digits such as 150_000.")
         return
     if bottom > top:
-        print(f"{id}  not kept: low is {_plain(bottom)} and high is {_plain(top)}, so swap them.")
+        print(f"{id}  not kept: low is {plain(bottom)} and high is {plain(top)}, so swap them.")
         return
     before = memory.recall()["predictions"].get(id)
+    if before is not None and before["low"] is None:
+        again = f'lk.progress("{id.split(".")[0]}", reset=True)'
+        print(
+            f"{id}  the number was shown before you wrote a range, so this one does not count; {again} starts afresh."
+        )
+        return
     if before is not None and before.get("value") is not None:
         print(f"{id}  the number was shown before; your first range, {_range(before)}, is the one that counts.")
         return
     kept = memory.remember("predictions", id, {"low": bottom, "high": top, "value": None})
-    print(
-        f"{id}  {_plain(bottom)} to {_plain(top)}" + (", kept." if kept else ". It cannot be kept: see labkit doctor.")
-    )
+    print(f"{id}  {plain(bottom)} to {plain(top)}" + (", kept." if kept else ". It cannot be kept: see labkit doctor."))
 
 
 def reveal(id: str, value: float) -> None:
@@ -74,16 +81,18 @@ def reveal(id: str, value: float) -> None:
     00.p1  300,000 to 900,000, kept.
     00.p1  You said 300,000 to 900,000. It is 5,856,377: outside, 6.5 times your upper end.
     """
+    id = named(id)
     entry = memory.recall()["predictions"].get(id)
     true = _number(value)
     if true is None:
         print(f"{id}  {_short(value)} is not a number that can be shown.")
-    elif entry is None:
-        print(f"{id}  It is {_plain(true)}. You wrote no range.")
+    elif entry is None or entry["low"] is None:
+        memory.remember("predictions", id, {"low": None, "high": None, "value": true})
+        print(f"{id}  It is {plain(true)}. You wrote no range.")
     else:
         if entry.get("value") is None:
             memory.remember("predictions", id, {**entry, "value": true})
-        print(f"{id}  You said {_range(entry)}. It is {_plain(true)}: {_verdict(entry['low'], entry['high'], true)}.")
+        print(f"{id}  You said {_range(entry)}. It is {plain(true)}: {_verdict(entry['low'], entry['high'], true)}.")
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,8 @@ class Held:
 
 def revealed(notebook: str | None = None) -> Held:
     """Count the ranges of one notebook, or of all."""
-    entries = [e for k, e in memory.recall()["predictions"].items() if notebook is None or k.split(".")[0] == notebook]
+    kept = memory.recall()["predictions"].items()
+    entries = [e for k, e in kept if e["low"] is not None and notebook in (None, k.split(".")[0])]
     shown = [e for e in entries if e.get("value") is not None]
     widths = sorted(e["high"] / e["low"] for e in shown if e["low"] > 0)
     return Held(
@@ -149,17 +159,20 @@ def _number(value: object) -> float | None:
     return int(plain) if plain == int(plain) else plain
 
 
-def _plain(value: float) -> str:
+def plain(value: float) -> str:
+    """A number as a learner would write it.
+
+    Examples
+    --------
+    >>> plain(5_856_377), plain(0.02616), plain(2.0)
+    ('5,856,377', '0.02616', '2')
+    """
     return f"{value:,}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:,.4g}"
 
 
 def _range(entry: dict[str, float]) -> str:
-    return f"{_plain(entry['low'])} to {_plain(entry['high'])}"
+    return f"{plain(entry['low'])} to {plain(entry['high'])}"
 
 
 def _short(value: object) -> str:
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(value)[:60]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from labkit.course import memory
+from labkit.course.judge import named
 from labkit.course.predict import revealed
 from labkit.course.registry import exercises
 
@@ -30,6 +31,7 @@ def progress(notebook: str | None = None, *, reset: bool = False) -> None:
     00  0 of 2 core exercises solved; still open: 00.1, 00.2.
     00  No range was put to the test yet.
     """
+    notebook = None if notebook is None else named(notebook)
     if reset:
         done = memory.forget(notebook)
         what = "everything" if notebook is None else f"notebook {notebook}"
