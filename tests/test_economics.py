@@ -208,3 +208,17 @@ def test_economic_batch_is_the_best_of_a_sweep(keep: int) -> None:
             return requests * (card.cost(read=stale) * (n - 1) / 2 + broken / n)
 
         assert costs[1] - costs[best] == pytest.approx(extra(1) - extra(best), rel=0.06)
+
+
+def test_what_cannot_be_reckoned_with_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="cleared is 'x': it counts tokens"):
+        requests_to_repay("x", 5, ARTICLE)
+    with pytest.raises(InputError, match="prices is 'article': give a price card"):
+        requests_to_repay(1, 5, "article")
+    with pytest.raises(InputError, match="prices is None: give a price card"):
+        break_cost_multiplier(None)
+    with pytest.raises(InputError, match="write is -1: it is a multiple"):
+        crossing_read_multiplier(1, 10, 2, 3, write=-1)
+    for form in (compaction_cost, compaction_break_even):
+        with pytest.raises(InputError, match=r"input price of .* is 0"):
+            form(80_000, 3_500, Prices.from_multipliers(input=0))

@@ -360,3 +360,69 @@ def test_the_same_call_made_again_supersedes_in_the_code_as_here() -> None:
             assert peers._pydantic_taken(out, "[superseded]") == ours.cleared(case, replace(policy, pinned=pinned)), (
                 seed
             )
+
+
+CLEAR, THINK, COMPACT = "clear_tool_uses_20250919", "clear_thinking_20251015", "compact_20260112"
+
+
+def tokens(kind: str, value: int) -> dict:
+    return {"type": kind, "trigger": {"type": "input_tokens", "value": value}}
+
+
+@pytest.mark.parametrize(
+    ("edits", "sentence"),
+    [
+        ([{"type": CLEAR, "kep": {}}], "has no field 'kep', did you mean 'keep'.: it takes trigger, keep, clear_at"),
+        ([{"type": COMPACT, "keep": "all"}], "compact_20260112 has no field 'keep'"),
+        ([{"type": ["x"]}], "the edit .'x'. is not known"),
+        ([{"type": "x" * 5_000}], "xxx... is not known"),
+        ([{"type": CLEAR}, {"type": CLEAR}], "stands there twice"),
+        ([{"type": THINK, "keep": {"type": "thinking_turns", "value": 0}}], "is 0 thinking turns: give 1 or more"),
+        ([tokens(COMPACT, 49_999)], "is 49,999: the least is 50,000 tokens"),
+        ([tokens(CLEAR, 200_000), tokens(COMPACT, 150_000)], "above 200,000 .* compacted above 150,000"),
+        ([tokens(COMPACT, 150_000), tokens(CLEAR, 200_000)], "above 200,000 .* compacted above 150,000"),
+    ],
+)
+def test_what_a_policy_cannot_be_is_not_read_as_another(edits, sentence) -> None:
+    with pytest.raises(InputError, match=sentence):
+        from_config({"edits": edits})
+
+
+def test_a_configuration_without_a_least_amount_has_no_floor() -> None:
+    """A floor of its own would let old thinking stay, and put a compaction off."""
+    keep = {"type": "thinking_turns", "value": 2}
+    assert from_config({"edits": [{"type": THINK, "keep": keep}]}).floor == 0
+    assert from_config({"edits": [{"type": COMPACT, "pause_after_compaction": True, "instructions": "x"}]}).floor == 0
+    assert from_config([{"type": "compaction", "compact_threshold": 9}], base=Policy()).floor == 0
+    least = {"type": "input_tokens", "value": 7}
+    both = from_config({"edits": [{"type": CLEAR, "clear_at_least": least}, {"type": COMPACT}]})
+    assert (both.floor, both.trigger, both.compact_above) == (7, 100_000, 150_000)
+    # What the base compacts at is the base's, and comes after clearing there.
+    assert from_config([{"type": CLEAR}], base=Policy()).compact_above == 20_000
+
+
+@pytest.mark.parametrize(("keep_by", "what"), [("tokens", "tokens"), ("user_turns", "user turns")])
+def test_a_keep_that_counts_no_results_is_never_written_as_results(keep_by, what) -> None:
+    policy = Policy(keep=40_000, keep_by=keep_by, compact_above=None)
+    said = f"clear: keep counts {what}, and a number of results has to be chosen: it is left out"
+    assert export(policy, "anthropic").config == {"edits": []}
+    for target in ("anthropic", "langchain", "pydantic-ai"):
+        made = export(policy, target)
+        assert said in made.missing and "40" not in made.text.replace("40_", "")
+
+
+def test_what_a_compaction_does_not_wait_for_is_said() -> None:
+    policy = Policy(trigger=20, trigger_by="tool_uses", keep=None, compact_above=90_000, floor=5, keep_recent=0)
+    for target in ("anthropic", "openai"):
+        assert {line.split(":")[0] for line in export(policy, target).missing} == {"trigger_by", "floor"}
+    thinking = Policy(trigger=1, keep=None, keep_thinking=1, floor=5, compact_above=None)
+    assert export(thinking, "anthropic").missing == ("floor: thinking goes however little there is of it",)
+
+
+def test_what_is_no_policy_and_no_target_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="policy is 'article': give a Policy, load_policy"):
+        export("article", "anthropic")
+    with pytest.raises(InputError, match="target is None: give a str, one of anthropic"):
+        export(Policy(), None)
+    with pytest.raises(InputError, match="no target 'claude code', did you mean 'Claude Code'"):
+        export(Policy(), "claude code")

@@ -90,3 +90,24 @@ def test_a_policy_from_a_name_a_file_or_a_mapping(tmp_path: Path) -> None:
         load_policy("claude-code-mikro")
     with pytest.raises(InputError, match="unknown preset 'artcle', did you mean 'article'"):
         load_policy({"preset": "artcle"})
+
+
+@pytest.mark.parametrize("given", [None, 5, [1]])
+def test_what_is_no_policy_is_a_sentence(given) -> None:
+    with pytest.raises(InputError, match="is no policy: give the name of a preset"):
+        load_policy(given)
+    with pytest.raises(InputError, match="describes no policy: give fields by name"):
+        Policy.from_dict(given)
+    with pytest.raises(InputError, match=r"name is .*: give a str, one of none, article"):
+        preset(given)
+
+
+def test_names_that_are_spelt_otherwise_or_too_long_are_a_sentence() -> None:
+    with pytest.raises(InputError, match="did you mean 'openhands'"):
+        preset("OpenHands")
+    with pytest.raises(InputError, match="did you mean 'claude-code-auto'"):
+        load_policy("Claude Code")
+    with pytest.raises(InputError, match=r"a{200} is neither a preset nor a file"):
+        load_policy("a" * 5_000)
+    with pytest.raises(InputError, match="describes no policy"):
+        load_policy({1: 2})

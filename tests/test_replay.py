@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labkit.errors import EditRefused, InputError
+from labkit.ladder.manager import ContextManager
 from labkit.ladder.policy import Policy
 from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.prices import Prices
@@ -14,6 +15,7 @@ from labkit.record.tokens import Counter
 from labkit.record.trace import Block, Fact, Need, Prefix, Request, Trace, Usage
 from labkit.replay.bill import bill
 from labkit.replay.compare import compare
+from labkit.replay.net import net
 from labkit.replay.replay import replay
 
 # One token a character makes every size readable in the test itself.
@@ -193,3 +195,19 @@ def test_a_session_is_not_a_what_if(trace):
     session = Trace("real", trace.blocks, trace.requests, trace.prefixes, kind="session")
     with pytest.raises(InputError, match="labkit whatif"):
         compare(session, Policy(), ARTICLE_RULES)
+
+
+def test_what_cannot_be_replayed_or_priced_is_a_sentence(trace):
+    done = replay(trace, Policy.nothing())
+    for act, sentence in (
+        (lambda: replay(trace, "article"), "policy is 'article': give a Policy, load_policy"),
+        (lambda: replay("run.jsonl", Policy()), "trace is 'run.jsonl': give a Trace, load"),
+        (lambda: replay(trace, Policy(), "anthropic"), "rules is 'anthropic': give a CacheRules"),
+        (lambda: bill(done, "article"), "prices is 'article': give a Prices, prices"),
+        (lambda: bill(trace, CARD), "run is Trace.*: give a Replay, replay"),
+        (lambda: net(done, trace, CARD), "nothing is Trace.*: give a Replay"),
+        (lambda: net(done, done, None), "prices is None: give a Prices"),
+        (lambda: ContextManager(policy="article"), "policy is 'article': give a Policy"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            act()

@@ -9,6 +9,7 @@ from labkit.errors import InputError, closest
 from labkit.ladder.export_api import anthropic, from_config, openai
 from labkit.ladder.export_code import langchain, pydantic_ai, settings
 from labkit.ladder.export_values import Export
+from labkit.ladder.given import given
 from labkit.ladder.policy import Policy
 from labkit.ladder.presets import knobs, preset, presets
 from labkit.price.cache import cache_rules
@@ -61,6 +62,8 @@ def export(policy: Policy, target: str, *, model: str | None = None) -> Export:
     a pinned tool keeps its place among the newest results with some harnesses; here the order is not documented
     stub_text: the server writes a placeholder of its own, however short the result
     """
+    given("policy", policy, Policy, "load_policy(name) makes one")
+    given("target", target, str, f"one of {', '.join(TARGETS)}")
     if target in _CLIENTS and model is not None and cache_rules(find_model(model)).thinking_bound:
         made = anthropic(replace(policy, edits_at="server"))
         why = f"{target}: {model} binds its thinking to the exact prefix and refuses edits at the client"
@@ -69,5 +72,9 @@ def export(policy: Policy, target: str, *, model: str | None = None) -> Export:
         return _WRITERS[target](policy)
     if (target in presets(unverified=True) and preset(target).harness) or knobs(target):
         return settings(policy, target)
-    known = [*TARGETS, *(name for name in presets() if preset(name).harness)]
-    raise InputError(f"there is no target {target!r}{closest(target, known)}: give one of {', '.join(known)}")
+    harnesses = {preset(name).harness for name in presets(unverified=True)}
+    known = [*TARGETS, *sorted(h for h in harnesses if knobs(h)), *(n for n in presets() if preset(n).harness)]
+    spelt = {name.lower(): name for name in reversed(known)}
+    near = spelt.get(target.lower())
+    meant = f", did you mean {near!r}?" if near else closest(target, known)
+    raise InputError(f"there is no target {target!r}{meant}: give one of {', '.join(known)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit.errors import InputError, closest
 from labkit.files import load_data
-from labkit.ladder.export_values import Export, beyond, clears, compacts_above, tokens_of
+from labkit.ladder.export_values import Export, beyond, clears, compacts_above, counts_results, tokens_of
 from labkit.ladder.policy import Policy
 
 __all__ = ["anthropic", "from_config", "openai"]
@@ -34,7 +34,9 @@ def anthropic(policy: Policy) -> Export:
             missing.append("keep_thinking: the least is 1 turn, so that is written")
         if policy.trigger_by == "tool_uses" or (tokens_of(policy) or 0) > 1:
             missing.append("keep_thinking: old thinking goes on every request, not only past the trigger")
-    if clears(policy):
+        if policy.floor and not clears(policy):
+            missing.append("floor: thinking goes however little there is of it")
+    if clears(policy) and counts_results(policy):
         edits.append(_clear(policy, facts["clear_tool_uses"], missing))
     if edits:
         headers.append(facts["headers"]["edit"])
@@ -47,12 +49,23 @@ def anthropic(policy: Policy) -> Export:
             missing.append("compact_above: the server compacts above its own trigger, not only after clearing")
         if policy.keep_recent:
             missing.append("keep_recent: a summary at the threshold takes everything before it")
+        missing += _said_of_compacting(policy)
         edits.append({"type": facts["compact"], "trigger": {"type": "input_tokens", "value": at}})
         headers.append(facts["headers"]["compact"])
     config = {"edits": edits}
     return Export(
         "anthropic", json.dumps({"context_management": config}, indent=2), config, tuple(missing), tuple(headers)
     )
+
+
+def _said_of_compacting(policy: Policy) -> list[str]:
+    """What neither API can say of a compaction."""
+    missing = []
+    if policy.trigger_by == "tool_uses":
+        missing.append("trigger_by: a compaction counts tokens, and does not wait for tool uses")
+    if policy.floor:
+        missing.append("floor: a summary has no least saving here")
+    return missing
 
 
 def _clear(policy: Policy, kind: str, missing: list[str]) -> dict[str, Any]:
@@ -120,11 +133,16 @@ def _read_thinking(policy: Policy, edit: Mapping[str, Any]) -> Policy:
         return policy
     # Without a trigger of its own it runs on every request.
     turns = _value(edit, "keep", 1, ("thinking_turns",))[0]
+    if turns < 1:
+        raise InputError(f"keep of {edit.get('type')} is {turns} thinking turns: give 1 or more, or 'all'")
     return replace(policy, keep_thinking=turns, trigger=policy.trigger or 1)
 
 
 def _read_compact(policy: Policy, edit: Mapping[str, Any]) -> Policy:
     at = _value(edit, "trigger", 150_000, ("input_tokens",))[0]
+    least = load_data("export.json")["anthropic"]["least_compact_trigger"]
+    if at < least:
+        raise InputError(f"trigger of {edit.get('type')} is {at:,}: the least is {least:,} tokens")
     return replace(policy, compact_above=at, trigger=policy.trigger or at, keep_recent=0)
 
 
@@ -135,24 +153,30 @@ def _read_openai(policy: Policy, edit: Mapping[str, Any]) -> Policy:
     return replace(policy, compact_above=at, trigger=at, keep_recent=0)
 
 
-_READERS: dict[str, Callable[[Policy, Mapping[str, Any]], Policy]] = {
-    "clear_tool_uses_20250919": _read_clear,
-    "clear_thinking_20251015": _read_thinking,
-    "compact_20260112": _read_compact,
-    "compaction": _read_openai,
+_READERS: dict[str, tuple[Callable[[Policy, Mapping[str, Any]], Policy], tuple[str, ...]]] = {
+    "clear_tool_uses_20250919": (
+        _read_clear,
+        ("trigger", "keep", "clear_at_least", "exclude_tools", "clear_tool_inputs"),
+    ),
+    "clear_thinking_20251015": (_read_thinking, ("keep",)),
+    "compact_20260112": (_read_compact, ("trigger", "pause_after_compaction", "instructions")),
+    "compaction": (_read_openai, ("compact_threshold",)),
 }
+"""By the type of an edit: who reads it, and what it may hold beside its type."""
 
 
 def openai(policy: Policy) -> Export:
     """As ``context_management`` of OpenAI's Responses API."""
     facts = load_data("export.json")["openai"]
-    missing = beyond(policy, frozenset({"trigger", "trigger_by", "compact_above", "keep_recent", "window", "edits_at"}))
+    says = {"trigger", "trigger_by", "compact_above", "keep_recent", "window", "edits_at"}
+    missing = beyond(policy, frozenset(says))
     entries = []
     at = compacts_above(policy)
     if at is not None:
         entries.append({"type": facts["compact"], "compact_threshold": at})
         if policy.keep_recent:
             missing.append("keep_recent: the API decides what a compaction leaves")
+        missing += _said_of_compacting(policy)
     if clears(policy):
         missing.append("clear: the API clears no results; ToolOutputTrimmer of the Agents SDK trims by user turns")
     config = {"context_management": entries}
@@ -163,7 +187,8 @@ def from_config(config: Mapping[str, Any], base: Policy | None = None) -> Policy
     """A policy from what a target takes: Anthropic's ``context_management``, or OpenAI's list of the same name.
 
     A policy has one trigger. Where thinking is cleared beside results, it goes when results do, and not on
-    every request as the API has it.
+    every request as the API has it; and where clearing waits for a number of tool uses, so does a compaction.
+    What a summary is told to say, and a pause behind it, leave no trace in a policy.
 
     Parameters
     ----------
@@ -175,7 +200,8 @@ def from_config(config: Mapping[str, Any], base: Policy | None = None) -> Policy
     Raises
     ------
     InputError
-        If it holds an edit that is not known.
+        If it holds an edit, or a field of one, that is not known, an edit twice, or two triggers that one policy
+        cannot have.
 
     Examples
     --------
@@ -191,15 +217,33 @@ def from_config(config: Mapping[str, Any], base: Policy | None = None) -> Policy
     kinds = [edit.get("type") for edit in edits]
     if "clear_thinking_20251015" in kinds[1:]:
         raise InputError("clear_thinking_20251015 is not the first edit: the API asks for it first")
-    policy = replace(base or Policy.nothing(), keep=None, pinned=frozenset(), edits_at="server")
-    for edit in edits:
+    policy = replace(base or Policy.nothing(), keep=None, pinned=frozenset(), edits_at="server", floor=0)
+    for i, edit in enumerate(edits):
         kind = edit.get("type")
-        if kind not in _READERS:
-            raise InputError(
-                f"the edit {kind!r} is not known{closest(str(kind), _READERS)}: known are {', '.join(_READERS)}"
-            )
-        policy = _READERS[kind](policy, edit)
+        if not isinstance(kind, str) or kind not in _READERS:
+            near = closest(kind, _READERS) if isinstance(kind, str) else ""
+            raise InputError(f"the edit {_short(kind)} is not known{near}: known are {', '.join(_READERS)}")
+        if kind in kinds[:i]:
+            raise InputError(f"the edit {kind!r} stands there twice: give it once")
+        read, holds = _READERS[kind]
+        for name in edit:
+            if name != "type" and name not in holds:
+                near = closest(str(name), holds)
+                raise InputError(f"{kind} has no field {_short(name)}{near}: it takes {', '.join(holds)}")
+        policy = read(policy, edit)
+    if "compact_20260112" in kinds:
+        _one_trigger(policy)
     return policy
+
+
+def _one_trigger(policy: Policy) -> None:
+    """Refuse a clearing that waits longer than the compaction."""
+    at, above = policy.trigger, policy.compact_above
+    if policy.trigger_by == "tokens" and at is not None and above is not None and above < at:
+        raise InputError(
+            f"results are cleared above {at:,} tokens and the context is compacted above {above:,} already: a policy "
+            f"has one trigger and compacts after it has cleared, so give the compaction {at:,} or more"
+        )
 
 
 def _short(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from labkit.ladder.export_values import Export, beyond, clears, compacts_above, tokens_of
+from labkit.ladder.export_values import Export, beyond, clears, compacts_above, counts_results, tokens_of
 from labkit.ladder.policy import Policy
 from labkit.ladder.presets import Knob, knobs, preset, presets
 
@@ -33,7 +33,7 @@ def _said_of_clearing(policy: Policy) -> list[str]:
 
 def langchain(policy: Policy) -> Export:
     """As middleware of LangChain."""
-    says = {"trigger", "strict", "floor_is", "clear_inputs", "count_prefix", "remembers", "edits_at", "window"}
+    says = {"trigger", "keep", "strict", "floor_is", "clear_inputs", "count_prefix", "remembers", "edits_at", "window"}
     missing = beyond(policy, frozenset(says | {"compact_above", "keep_recent", "keep_recent_by"}))
     lines, made = [], ["middleware = []"]
     if clears(policy):
@@ -43,7 +43,7 @@ def langchain(policy: Policy) -> Export:
         if policy.remembers:
             missing.append("remembers: as shipped the middleware edits a copy for each request and forgets")
     at = tokens_of(policy)
-    if clears(policy) and at is not None:
+    if clears(policy) and counts_results(policy) and at is not None:
         names = "ClearToolUsesEdit, ContextEditingMiddleware"
         lines.append(f"from langchain.agents.middleware.context_editing import {names}")
         arguments: dict[str, Any] = {
@@ -80,7 +80,7 @@ def langchain(policy: Policy) -> Export:
 
 def pydantic_ai(policy: Policy) -> Export:
     """As capabilities of pydantic-ai-harness."""
-    says = {"trigger", "strict", "floor_is", "clear_inputs", "evict", "edits_at", "window", "compact_above"}
+    says = {"trigger", "keep", "strict", "floor_is", "clear_inputs", "evict", "edits_at", "window", "compact_above"}
     missing = beyond(policy, frozenset(says | {"keep_recent", "keep_recent_by"}))
     names, lines, made = [], [], []
     if "same_call" in policy.evict:
@@ -99,7 +99,7 @@ def pydantic_ai(policy: Policy) -> Export:
         missing += _said_of_clearing(policy)
         if policy.floor_is == "target" and policy.floor:
             missing.append("floor_is: min_clear_tokens is a minimum here, and no place to stop")
-    if clears(policy) and at is not None:
+    if clears(policy) and counts_results(policy) and at is not None:
         names.append("ClearToolResults")
         arguments: dict[str, Any] = {"max_tokens": max(at if policy.strict else at - 1, 1), "keep_pairs": policy.keep}
         if policy.floor:

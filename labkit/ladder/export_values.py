@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.ladder.policy import Policy
 
-__all__ = ["Export", "beyond", "clears", "compacts_above", "tokens_of"]
+__all__ = ["Export", "beyond", "clears", "compacts_above", "counts_results", "tokens_of"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class Export:
 def clears(policy: Policy) -> bool:
     """Whether results are ever cleared."""
     return policy.trigger is not None and policy.keep is not None
+
+
+def counts_results(policy: Policy) -> bool:
+    """Whether ``keep`` is a number of results; one of tokens or of user turns is never written as that."""
+    return policy.keep_by in ("results", "groups")
 
 
 def tokens_of(policy: Policy) -> int | None:
@@ -101,4 +106,7 @@ def beyond(policy: Policy, says: frozenset[str]) -> list[str]:
         if name in says or name in quiet or getattr(policy, name) == getattr(nothing, name):
             continue
         found.append(f"{name}: {_WORDS.get(name, 'the target has nothing for it')}")
+    if "keep" in says and clears(policy) and not counts_results(policy):
+        what = "tokens" if policy.keep_by == "tokens" else "user turns"
+        found.append(f"clear: keep counts {what}, and a number of results has to be chosen: it is left out")
     return found

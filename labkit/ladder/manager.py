@@ -18,6 +18,7 @@ from labkit.ladder.context import Context, Slot
 from labkit.ladder.events import Event, Step
 from labkit.ladder.evict import Eviction
 from labkit.ladder.gate import bound_after, cold_enough, past_trigger, seen
+from labkit.ladder.given import given
 from labkit.ladder.hand_off import hand_off
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summarizer
@@ -92,6 +93,7 @@ class ContextManager:
     requests: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        given("policy", self.policy, Policy, "load_policy(name) makes one")
         self._count: Callable[[str], int] = self.count or get_counter().count
         self._summarizer = self.summarizer or _extractive()
         sized = self._summarizer if hasattr(self._summarizer, "of_size") else None

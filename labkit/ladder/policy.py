@@ -247,6 +247,8 @@ class Policy:
             If a name is unknown (with the closest known one) or a value does not fit.
         """
         known = [f.name for f in fields(cls)]
+        if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+            raise InputError(f"{values!r} describes no policy: give fields by name, such as {{'keep': 5}}")
         for name in values:
             if name not in known:
                 raise InputError(

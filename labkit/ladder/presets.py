@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any
 
 from labkit.errors import InputError, closest
 from labkit.files import load_data
+from labkit.ladder.given import given
 from labkit.ladder.policy import Policy
 
 __all__ = ["Knob", "Preset", "knobs", "load_policy", "preset", "presets"]
@@ -117,9 +119,10 @@ def preset(name: str) -> Preset:
     >>> clear.policy.remembers, clear.oracle, clear.knobs[0].name
     (False, 'installed peer, random cases', 'trigger')
     """
+    given("name", name, str, f"one of {', '.join(presets())}")
     known = _all()
     if name not in known:
-        raise InputError(f"unknown preset {name!r}{closest(name, known)}: the presets are {', '.join(presets())}")
+        raise InputError(f"unknown preset {name!r}{_near(name, known)}: the presets are {', '.join(presets())}")
     return known[name]
 
 
@@ -194,13 +197,17 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
         values = dict(given)
         base = values.pop("preset", None)
         return Policy.from_dict(values if base is None else {**preset(str(base)).policy.to_dict(), **values})
+    if not isinstance(given, str | Path):
+        raise InputError(
+            f"{given!r} is no policy: give the name of a preset, a JSON file, a mapping, or a labkit.Policy"
+        )
     known = _all()
     if str(given) in known:
         return known[str(given)].policy
     path = Path(given).expanduser()
-    if not path.is_file():
+    if not os.path.isfile(path):  # and not path.is_file(), to which a name that is too long is an error
         raise InputError(
-            f"{given} is neither a preset nor a file{closest(str(given), known)}: "
+            f"{str(given)[:200]} is neither a preset nor a file{_near(str(given), known)}: "
             f"the presets are {', '.join(presets())}, or give a JSON file"
         )
     try:
@@ -210,6 +217,12 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
     if not isinstance(values, dict):
         raise InputError(f'{path} holds a JSON {type(values).__name__}: give an object such as {{"keep": 5}}')
     return load_policy(values)
+
+
+def _near(name: str, known: Mapping[str, Preset]) -> str:
+    """Words for the nearest preset, however the name is spelt: by that of its harness too."""
+    spelt = name.lower().replace(" ", "-").replace("_", "-")
+    return f", did you mean {spelt!r}?" if spelt in known else closest(spelt, known)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def break_cost_multiplier(prices: Prices) -> float:
     >>> [round(break_cost_multiplier(Prices.from_multipliers(read=r)), 1) for r in (0.1, 0.05, 0.025)]
     [12.5, 25.0, 50.0]
     """
+    _card(prices)
     return _ratio(prices.cache_write_5m, prices.cache_read)
 
 
@@ -80,7 +81,7 @@ def requests_to_repay(cleared: float, behind: float, prices: Prices, *, stubs: f
     >>> round(requests_to_repay(20_000, 20_000, cheaper), 1)
     49.0
     """
-    _sizes(cleared=cleared, behind=behind, stubs=stubs)
+    _sizes(prices, cleared=cleared, behind=behind, stubs=stubs)
     extra = (behind + stubs) * (prices.cache_write_5m - prices.cache_read)
     return _ratio(max(extra, 0.0), (cleared - stubs) * prices.cache_read)
 
@@ -117,7 +118,9 @@ def compaction_cost(
     >>> round(compaction_cost(80_000, 3_500, Prices.from_multipliers(), warm=False))
     101875
     """
-    _sizes(span=span, summary=summary, ahead=ahead, behind=behind)
+    _sizes(prices, span=span, summary=summary, ahead=ahead, behind=behind)
+    if not prices.input:
+        raise InputError(f"the input price of {prices.model} is 0: a cost in input equivalents needs one above 0")
     call = (ahead + span) * (prices.cache_read if warm else prices.input) + summary * prices.output
     after = summary * prices.cache_write_5m + behind * (prices.cache_write_5m - prices.cache_read)
     return (call + after) / prices.input
@@ -153,8 +156,9 @@ def compaction_break_even(
     6.7
     12.4
     """
+    cost = compaction_cost(span, summary, prices, ahead=ahead, behind=behind, warm=warm)
     read = prices.cache_read / prices.input
-    cost = compaction_cost(span, summary, prices, ahead=ahead, behind=behind, warm=warm) - summary * read
+    cost -= summary * read
     return _ratio(cost, (span - summary) * read)
 
 
@@ -190,6 +194,8 @@ def crossing_read_multiplier(
     >>> round(crossing_read_multiplier(213_241, naive - 213_241, 310_929, managed - 310_929), 4)
     0.0262
     """
+    if not write >= 0:
+        raise InputError(f"write is {write}: it is a multiple of the input price, so give 0 or more")
     _sizes(naive_fresh=naive_fresh, naive_read=naive_read, managed_fresh=managed_fresh, managed_read=managed_read)
     return _ratio(max(managed_fresh - naive_fresh, 0) * write, naive_read - managed_read)
 
@@ -243,7 +249,7 @@ def economic_batch(behind: float, growth: float, prices: Prices, *, cold: float 
     >>> round(economic_batch(20_000, 2_000, Prices.from_multipliers(), cold=0.1), -2)
     19600.0
     """
-    _sizes(behind=behind, growth=growth)
+    _sizes(prices, behind=behind, growth=growth)
     _share("cold", cold)
     write, read = prices.cache_write_5m, prices.cache_read
     carried = read * (1 - cold) + write * cold
@@ -278,7 +284,7 @@ def ttl_break_even(prefix: float, growth: float, prices: Prices) -> float:
     >>> round(1 / ttl_break_even(50_000, 2_500, Prices.from_multipliers()), 1)
     30.7
     """
-    _sizes(prefix=prefix, growth=growth)
+    _sizes(prices, prefix=prefix, growth=growth)
     dearer = growth * max(prices.cache_write_1h - prices.cache_write_5m, 0.0)
     return _ratio(dearer, prefix * (prices.cache_write_5m - prices.cache_read))
 
@@ -316,10 +322,21 @@ def _ratio(cost: float, saving: float) -> float:
     return cost / saving if saving > 0 else math.inf
 
 
-def _sizes(**sizes: float) -> None:
+def _sizes(prices: Prices | None = None, **sizes: float) -> None:
+    if prices is not None:
+        _card(prices)
     for name, value in sizes.items():
-        if not value >= 0:
-            raise InputError(f"{name} is {value}: it counts tokens, so give 0 or more")
+        try:
+            fits = value >= 0
+        except TypeError:
+            fits = False
+        if not fits:
+            raise InputError(f"{name} is {value!r}: it counts tokens, so give 0 or more")
+
+
+def _card(prices: Prices) -> None:
+    if not isinstance(prices, Prices):
+        raise InputError(f"prices is {prices!r}: give a price card, such as prices(model) or Prices.from_multipliers()")
 
 
 def _share(name: str, value: float) -> None:

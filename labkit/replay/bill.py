@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from labkit.ladder.given import given
 from labkit.price.prices import Prices
 from labkit.record.trace import Usage
 from labkit.replay.rows import Replay, Row
@@ -72,6 +73,8 @@ def bill(run: Replay, prices: Prices) -> Bill:
     >>> f"{charged.plain:.2f} {charged.cached:.2f} {charged.cold:.2f}"
     '4.00 1.60 1.75'
     """
+    given("run", run, Replay, "replay(trace, policy) makes one")
+    given("prices", prices, Prices, "prices(model) finds a card")
     own = 0.0 if run.summarizer_usage is None else prices.request_cost(run.summarizer_usage)
 
     def total(usage: Callable[[Row], Usage]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from labkit.errors import InputError
+from labkit.ladder.given import given
 from labkit.price.prices import Prices
 from labkit.replay.bill import bill
 from labkit.replay.rows import Replay
@@ -99,6 +100,9 @@ def net(run: Replay, nothing: Replay, prices: Prices, *, cold: bool = True) -> N
     >>> [round(part, 2) for part in (parts.reads, parts.writes, parts.inserted, *parts.reread, parts.low, parts.high)]
     [1.4, -0.36, -0.01, 0.11, 0.28, 0.76, 0.92]
     """
+    for name, value in (("run", run), ("nothing", nothing)):
+        given(name, value, Replay, "replay(trace, policy) makes one")
+    given("prices", prices, Prices, "prices(model) finds a card")
     if run.trace != nothing.trace or len(run.rows) != len(nothing.rows):
         raise InputError(f"{run.trace} and {nothing.trace} are different runs: compare two replays of one trace")
     if prices.bands:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from labkit.errors import EditRefused, InputError
 from labkit.ladder.events import Step
+from labkit.ladder.given import given
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.notes import notes_of
 from labkit.ladder.policy import Policy
@@ -70,6 +71,9 @@ def replay(
     >>> f"{run.input:,} tokens, peak {run.peak:,}, {len(run.events)} events"
     '1,286,153 tokens, peak 36,936, 13 events'
     """
+    given("trace", trace, Trace, "load(path) reads one")
+    given("policy", policy, Policy, "load_policy(name) makes one")
+    given("rules", rules, CacheRules, "cache_rules(model) finds them")
     if not trace.requests:
         raise InputError(f"the trace {trace.name} has no requests: nothing can be replayed")
     sizes = sizes or measure(trace)
