@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import InputError
 from labkit.record.formats import codex
+from labkit.record.formats.common import timestamp
 from labkit.record.formats.responses_items import data_url_image, item_blocks
 from labkit.record.load import load
 from labkit.record.trace import Prefix, Usage
@@ -347,3 +348,20 @@ def test_the_real_file_of_another_program_is_refused_in_one_sentence(corpus: Pat
     with pytest.raises(InputError, match="is not in a format labkit knows") as refused:
         load(corpus / "codex" / "agent-sessions-session_branch.jsonl")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("bad", ["soon", "2026-13-45T99:99:99Z", "", None, 7, {"a": 1}])
+def test_a_time_that_is_none_falls_back_to_the_responses_own(bad: object, tmp_path: Path) -> None:
+    def untimed(row: dict[str, Any]) -> dict[str, Any]:
+        return {**row, "timestamp": bad}
+
+    asked, again = said(1, "user", "Ask the keeper."), said(8, "user", "Once more.")
+    rows = [meta(), asked, said(5, "assistant", "He sleeps."), counted(6, (90, 0, 4))]
+    rows += [again, said(9, "assistant", "Still."), counted(9, (190, 80, 8))]
+    good = [r.start for r in load(write(tmp_path / "good.jsonl", *rows)).requests]
+    assert good == [timestamp(asked["timestamp"]), timestamp(again["timestamp"])]
+    rows[1], rows[4] = untimed(asked), untimed(again)
+    times = [r.start for r in load(write(tmp_path / "bad.jsonl", *rows)).requests]
+    assert times == [timestamp(rows[2]["timestamp"]), timestamp(rows[5]["timestamp"])]
+    everywhere = [untimed(row) for row in rows]
+    assert [r.start for r in load(write(tmp_path / "none.jsonl", *everywhere)).requests] == [None, None]

@@ -119,7 +119,7 @@ class Rollout:
             self._run.skipped[str(kind)[:40]] += 1
             return
         if not self._answering:
-            self._begun = time or self._begun
+            self._begun = time
 
     def _start(self, time: Any) -> float | None:
         """When a request was sent: times are parsed here only, as most lines' are not needed."""
