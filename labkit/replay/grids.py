@@ -130,9 +130,11 @@ def _columns(start: Policy, axes: Mapping[str, Sequence[Any]], places: NDArray[n
     # Of each set of fields that are checked at once: what came of each of their values, and which of them is where.
     sets = [([name], [(v,) for v in axes[name]], places[i]) for i, name in enumerate(names) if i not in bound]
     if bound:
-        some, which = np.unique(places[bound], axis=1, return_inverse=True)
-        values = [tuple(axes[names[i]][k] for i, k in zip(bound, row, strict=True)) for row in some.T.tolist()]
-        sets.append(([names[i] for i in bound], values, which.reshape(-1)))
+        shape = [len(axes[names[i]]) for i in bound]
+        some, which = np.unique(np.ravel_multi_index(tuple(places[bound]), shape), return_inverse=True)
+        rows = np.transpose(np.unravel_index(some, shape)).tolist()
+        values = [tuple(axes[names[i]][k] for i, k in zip(bound, row, strict=True)) for row in rows]
+        sets.append(([names[i] for i in bound], values, which))
     good = np.ones(places.shape[1], bool)
     found, trouble = [], "give an axis with values"
     for together, values, which in sets:
