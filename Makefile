@@ -1,6 +1,7 @@
 # make lab    set up and open the lab            make test   everything CI checks
 # make long   the same with the long variants    make bench  timings    make clean  remove what was built
 # make book   the executed course as pages that need no server, to build/book
+# make slides   the same notebooks as slides, to build/slides
 # make learner   copy the notebooks for learners, without the solutions, to build/learner
 # make bundle    wheels, notebooks and an installer for a room without a network, to build/bundle
 # make conformance   compare the rungs with LangChain, pydantic-ai, Inspect and others, installed for it
@@ -15,7 +16,7 @@ PYTHON =
 
 SETUP = VENV="$(VENV)" PYTHON="$(PYTHON)" sh scripts/setup.sh
 
-.PHONY: lab test long bench conformance learner bundle book clean help
+.PHONY: lab test long bench conformance learner bundle book slides clean help
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -42,6 +43,10 @@ bench:
 book:
 	@$(SETUP) test
 	@$(PY) scripts/book.py $(ARGS)
+
+slides:
+	@$(SETUP) test
+	@$(PY) scripts/slides.py $(ARGS)
 
 learner:
 	@$(SETUP) test
