@@ -307,6 +307,22 @@ def test_progress_counts_and_resets(capsys: pytest.CaptureFixture[str]) -> None:
     assert memory.recall() == {"checks": {}, "predictions": {}}
 
 
+def test_progress_of_the_whole_course_goes_notebook_by_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    check("02.1", exercises()["02.1"].solution)
+    capsys.readouterr()
+    progress()
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("all  1 of 20 core exercises solved: 00 0/2, 01 0/2, 02 1/2, 03 0/2, ")
+
+
+def test_progress_lies_where_git_does_not_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LABKIT_HOME")
+    root = NOTEBOOKS.parent
+    folder = memory.path().parent
+    if folder.is_relative_to(root):  # in a checkout
+        assert f"{folder.relative_to(root)}/" in (root / ".gitignore").read_text().splitlines()
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": lambda p: p.unlink(),
     "empty": lambda p: p.write_text(""),

@@ -11,7 +11,7 @@ __all__ = ["progress"]
 
 
 def progress(notebook: str | None = None, *, reset: bool = False) -> None:
-    """Print what was solved and how often the ranges held.
+    """Print what was solved and how often the ranges held; of the whole course, notebook by notebook.
 
     Parameters
     ----------
@@ -50,7 +50,13 @@ def progress(notebook: str | None = None, *, reset: bool = False) -> None:
         left = [i for i in core if i not in solved]
         line = f"{name}  {len(done_core)} of {len(core)} core exercises solved"
         line += f", and {len(extra)} extra" if extra else ""
-        print(line + (f"; still open: {', '.join(left)}." if left else "."))
+        if notebook is None:
+            books = sorted({e.notebook for e in known.values()})
+            counts = [[sum(i.startswith(f"{n}.") for i in ids) for ids in (done_core, core)] for n in books]
+            line += ": " + ", ".join(f"{n} {done}/{of}" for n, (done, of) in zip(books, counts, strict=True))
+        elif left:
+            line += f"; still open: {', '.join(left)}"
+        print(line + ".")
     print(f"{name}  {_ranges(notebook)}")
 
 
