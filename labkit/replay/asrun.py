@@ -13,6 +13,7 @@ from typing import Literal
 from labkit.errors import InputError
 from labkit.price.cache import CacheRules, cache_rules
 from labkit.price.prices import find_model, prices
+from labkit.record.calibrate import starts_midway
 from labkit.record.trace import Request, Trace, Usage
 
 __all__ = ["CAUSES", "AsRun", "Prediction", "causes", "reproduce", "why", "writes_by_cause"]
@@ -117,8 +118,8 @@ def reproduce(trace: Trace) -> AsRun:
     Without an edit a request reads what the previous one read and wrote, unless more time has passed
     than the entry lives: 5 minutes, or an hour if the session's writes are 1-hour writes. After an
     edit it reads the entry at the end of the system prompt. How large that is is not known before the
-    first such rewrite: it lies between the first request's read and its read and write; from then
-    on it is known.
+    first such rewrite: it lies between the first request's read and its read and write (between 0 and
+    these where the record starts in the middle of a session); from then on it is known.
 
     OpenAI keeps the whole previous prompt, and often what it answered, so the read lies between the
     two; older models report it rounded down to 128 and no writes. An entry is taken to live the
@@ -141,7 +142,7 @@ def reproduce(trace: Trace) -> AsRun:
     before: Request | None = None
     lives = SHORT if rules is None else rules.ttl_1h or rules.ttl
     first: Usage | None = None
-    rewritten = False
+    rewritten, midway = False, starts_midway(trace)
     for request in trace.requests:
         usage = request.usage
         if request.index in edits:
@@ -154,7 +155,7 @@ def reproduce(trace: Trace) -> AsRun:
             expired = pause is not None and pause > lives
             low, high = (baseline, baseline) if rules is None else _kept(before.usage, rules)
             if rewritten:
-                low, high = _after_rewrite(first, known_prefix)
+                low, high = _after_rewrite(first, known_prefix, midway)
             elif expired:
                 low = high = 0
             right = _near(usage.cache_read, low, high)
@@ -207,8 +208,11 @@ def _cached(usage: Usage) -> int:
     return usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
 
 
-def _after_rewrite(first: Usage, known: int | None) -> tuple[int, int]:
-    return (known, known) if known is not None else (first.cache_read, _cached(first))
+def _after_rewrite(first: Usage, known: int | None, midway: bool) -> tuple[int, int]:
+    if known is not None:
+        return known, known
+    # Where the record starts in the middle, the first request read more than the system prompt.
+    return (0 if midway else first.cache_read), _cached(first)
 
 
 def _near(recorded: int, low: int, high: int) -> bool:
