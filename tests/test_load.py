@@ -77,6 +77,16 @@ def test_a_folder_with_several_sessions(tmp_path: Path) -> None:
     assert "holds 2 sessions (a.jsonl, b.jsonl): give one of them" in refusal(tmp_path)
 
 
+def test_warnings_are_single_lines_whatever_a_reader_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    save(Trace("tiny", (Block("text", "user", "hi", request=1),), (Request(1),), kind="scripted"), path)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"type": "block", "kind": "a\nb\x1b[2J" + "c" * 2_000}) + "\n")
+    warnings = load(path).warnings
+    assert warnings
+    assert all(w.isprintable() and len(w) <= 500 for w in warnings)
+
+
 def test_a_binary_file(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"\x89PNG" + bytes(9))
     assert "is a binary file" in refusal(tmp_path / "a.jsonl")

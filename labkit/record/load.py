@@ -143,9 +143,27 @@ def _load(path: Path) -> Trace:
     )
 
 
+# A sentence that quotes a file is no longer than this, whatever the file holds.
+_LONGEST = 500
+
+
+def _one_line(trace: Trace) -> Trace:
+    """A trace whose warnings are single lines; what a reader quotes may hold anything."""
+    children = tuple(map(_one_line, trace.children))
+    warnings = tuple(w if w.isprintable() and len(w) <= _LONGEST else _plain(w) for w in trace.warnings)
+    if warnings == trace.warnings and all(a is b for a, b in zip(children, trace.children, strict=True)):
+        return trace
+    return replace(trace, children=children, warnings=warnings)
+
+
+def _plain(text: str) -> str:
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+
+
 def _read(module: Format, path: Path) -> Trace:
     with odd_counts() as odd:
-        trace = module.read(path)
+        trace = _one_line(module.read(path))
     if trace.name == path.stem and is_packed(path):
         trace = replace(trace, name=plain_stem(path))
     if not odd or module.NAME == "Claude Code":  # which says it line by line

@@ -350,6 +350,12 @@ def test_the_real_file_of_another_program_is_refused_in_one_sentence(corpus: Pat
     assert "\n" not in str(refused.value)
 
 
+def test_what_a_warning_quotes_stays_on_its_line(tmp_path: Path) -> None:
+    rows = [meta(), {"type": "x\n\x1b[2Jy" + "z" * 900, "timestamp": "soon"}, said(1, "user", "Go.")]
+    (warning,) = load(write(tmp_path / "a.jsonl", *rows)).warnings
+    assert warning.startswith(r"line 2: 'x\n\x1b[2Jyzzz") and len(warning) < 100
+
+
 @pytest.mark.parametrize("bad", ["soon", "2026-13-45T99:99:99Z", "", None, 7, {"a": 1}])
 def test_a_time_that_is_none_falls_back_to_the_responses_own(bad: object, tmp_path: Path) -> None:
     def untimed(row: dict[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,9 @@ class Rollout:
         if kind in _SILENT:
             return
         if not isinstance(payload, dict):
-            self._run.warnings.append(f"line {number}: {kind or 'a line'} without a payload; skipped")
+            self._run.warnings.append(
+                f"line {number}: {repr(kind[:40]) if kind else 'a line'} without a payload; skipped"
+            )
             return
         if self._copied_until is not None and (timestamp(time) or 0.0) >= self._copied_until:
             self._copied_until = None
