@@ -230,9 +230,24 @@ def test_a_range_after_the_number_was_shown_does_not_count(capsys: pytest.Captur
     predict("01.p1", 1, 3)  # before the number is shown one may think again
     reveal("01.p1", 10)
     predict("01.p1", 9, 11)
-    assert "your first range, 1 to 3, is the one that counts" in capsys.readouterr().out
+    assert "you said 1 to 3, and that counts" in capsys.readouterr().out
     reveal("01.p1", 10)
     assert revealed().held == 0
+
+
+def test_a_range_is_not_changed_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    """A notebook may print the number a cell before it is revealed."""
+    predict("01.p1", 1, 2)
+    predict("01.p1", 1, 2)  # run again: no change
+    assert capsys.readouterr().out == "01.p1  1 to 2, kept.\n" * 2
+    predict("01.p1", 9, 11)
+    predict("01.p1", 9, 12)
+    assert "9 to 12, kept in place of 9 to 11." in capsys.readouterr().out
+    reveal("01.p1", 10)
+    assert capsys.readouterr().out == "01.p1  You said 9 to 12, and 1 to 2 at first. It is 10: inside.\n"
+    progress("01")
+    assert "1 of 1 times, 1 of them after a change;" in capsys.readouterr().out
+    assert revealed().changed == 1
 
 
 class Hostile:
@@ -256,7 +271,7 @@ def test_an_untouched_prediction_is_harmless(capsys: pytest.CaptureFixture[str])
     assert "does not count" in capsys.readouterr().out
     reveal("01.p1", 5)
     assert capsys.readouterr().out == "01.p1  It is 5. You wrote no range.\n"
-    assert revealed() == Held(0, 0, 0, None)
+    assert revealed() == Held(0, 0, 0, 0, None)
     progress("01", reset=True)
     predict("01.p1", 4, 6)
     assert "kept" in capsys.readouterr().out
@@ -271,7 +286,7 @@ def test_no_id_and_no_value_makes_a_prediction_raise(capsys: pytest.CaptureFixtu
         revealed(str(type(id)))
     for value in ("x", None, Hostile(), float("nan"), 10**400, [1]):
         reveal("01.p1", value)  # type: ignore[arg-type]
-    assert revealed("01") == Held(0, 0, 1, None)
+    assert revealed("01") == Held(0, 0, 1, 0, None)
     capsys.readouterr()
 
 

@@ -95,7 +95,9 @@ def _is_prediction(entry: object) -> bool:
     low, high, value = entry["low"], entry["high"], entry.get("value")
     if low is None and high is None:
         return _is_number(value)
-    return _is_number(low) and _is_number(high) and (value is None or _is_number(value))
+    first = entry.get("first", [low, high])
+    ends = [low, high, *first] if isinstance(first, list) and len(first) == 2 else [None]
+    return all(map(_is_number, ends)) and (value is None or _is_number(value))
 
 
 def _is_number(value: object) -> bool:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from labkit.course import memory
 from labkit.course.judge import named, shown
 
+LOST = "It cannot be kept: see labkit doctor."
+
 __all__ = ["Held", "plain", "predict", "reveal", "revealed"]
 
 
@@ -24,8 +26,8 @@ def predict(id: str, low: object, high: object) -> None:
 
     Notes
     -----
-    The range that counts is the last one before :func:`reveal` first showed the number; once it was shown, none is
-    taken any more. Never raises.
+    The range that counts is the last one before :func:`reveal` first showed the number; that it was changed is kept
+    and said. Once the number was shown, none is taken any more. Never raises.
 
     Examples
     --------
@@ -54,10 +56,15 @@ def predict(id: str, low: object, high: object) -> None:
         )
         return
     if before is not None and before.get("value") is not None:
-        print(f"{id}  the number was shown before; your first range, {_range(before)}, is the one that counts.")
+        print(f"{id}  the number was shown before: you said {_range(before)}, and that counts.")
         return
-    kept = memory.remember("predictions", id, {"low": bottom, "high": top, "value": None})
-    print(f"{id}  {plain(bottom)} to {plain(top)}" + (", kept." if kept else ". It cannot be kept: see labkit doctor."))
+    entry = {"low": bottom, "high": top, "value": None}
+    changed = before is not None and (before["low"], before["high"]) != (bottom, top)
+    if before is not None and ("first" in before or changed):
+        entry["first"] = before.get("first", [before["low"], before["high"]])
+    kept = memory.remember("predictions", id, entry)
+    instead = f" in place of {_range(before)}" if before is not None and changed else ""
+    print(f"{id}  {plain(bottom)} to {plain(top)}" + (f", kept{instead}." if kept else f". {LOST}"))
 
 
 def reveal(id: str, value: float) -> None:
@@ -92,7 +99,11 @@ def reveal(id: str, value: float) -> None:
     else:
         if entry.get("value") is None:
             memory.remember("predictions", id, {**entry, "value": true})
-        print(f"{id}  You said {_range(entry)}. It is {plain(true)}: {_verdict(entry['low'], entry['high'], true)}.")
+        said, verdict = _range(entry), _verdict(entry["low"], entry["high"], true)
+        if "first" in entry:
+            first, last = entry["first"]
+            said += f", and {plain(first)} to {plain(last)} at first"
+        print(f"{id}  You said {said}. It is {plain(true)}: {verdict}.")
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,8 @@ class Held:
         Ranges that held the number, of those whose number was shown.
     open : int
         Ranges whose number was not shown yet.
+    changed : int
+        Of the shown ones, those that were changed before.
     width : float or None
         Median of high divided by low of the shown ones, where low is above 0: a range that is never
         wrong because it is a thousand times wide teaches nothing.
@@ -113,6 +126,7 @@ class Held:
     held: int
     revealed: int
     open: int
+    changed: int
     width: float | None
 
 
@@ -126,6 +140,7 @@ def revealed(notebook: str | None = None) -> Held:
         sum(e["low"] <= e["value"] <= e["high"] for e in shown),
         len(shown),
         len(entries) - len(shown),
+        sum("first" in e for e in shown),
         widths[len(widths) // 2] if widths else None,
     )
 

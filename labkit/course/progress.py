@@ -65,6 +65,8 @@ def _ranges(notebook: str | None) -> str:
     if not held.revealed:
         return "No range was put to the test yet."
     line = f"Your range held the number {held.held} of {held.revealed} times"
+    if held.changed:
+        line += f", {held.changed} of them after a change"
     if held.width is not None and held.width > 1:
         line += f"; the middle one spans a factor of {held.width:,.1f}"
     return line + "."
