@@ -52,8 +52,10 @@ __all__ = [
     "sweeps",
 ]
 
-mode = "auto"
-"""``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``."""
+MODES = ("auto", "static", "widgets")
+mode = os.environ.get("LABKIT_PANELS", "auto")
+"""``"auto"``, ``"static"`` or ``"widgets"``; set it before a panel is made: ``lk.panels.mode = "static"``, or for a
+whole session in the environment: ``LABKIT_PANELS=static``."""
 
 _open: dict[str, Panel] = {}
 
@@ -270,6 +272,8 @@ def _why_plain() -> str:
     """Why widgets will not show here; empty if they will."""
     if mode == "static":
         return "lk.panels.mode is 'static'"
+    if mode not in MODES:
+        return f"lk.panels.mode, or LABKIT_PANELS, is {mode!r}; allowed are {', '.join(MODES)}"
     try:
         import anywidget  # noqa: F401
         import ipywidgets  # noqa: F401
