@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from labkit.record.growth import SHARE, TOKENS, Growth, check_growth, fit_growth, grown_sizes
+from labkit.files import data_path
+from labkit.record.edits import unedited
+from labkit.record.grown import filled_sizes, grown_sizes
+from labkit.record.growth import SHARE, TOKENS, Growth, check_growth, fit_growth
 from labkit.record.load import load
 from labkit.record.sizes import measure
 from labkit.record.trace import Block, Edit, Request, Trace, Usage
+from labkit.replay.audit import audit
+from labkit.replay.session_sizes import session_sizes
 
 
 def words(n: int) -> str:
@@ -65,16 +70,49 @@ def test_sizes_without_a_growth_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("grown", "blocks"),
+    ("grown", "blocks", "filled"),
     [
-        (3_840, (240, 3_600)),
-        (4_800, (300, 4_500)),  # a quarter more for both
-        (7_000, (1_600, 5_400)),  # the result takes half as much again, the rest stood beside it
-        (1_000, (118, 882)),  # under half: from 240 and 1,800 all shrink alike
+        (3_840, (240, 3_600), (240, 3_600)),
+        (4_800, (300, 4_500), (300, 4_500)),  # a quarter more for both
+        (
+            7_000,
+            (360, 5_400),
+            (1_600, 5_400),
+        ),  # half as much again; the rest is in no block, or beside it
+        (1_000, (120, 1_800), (63, 937)),  # under half: half of what was counted, or all shrink alike
     ],
 )
-def test_blocks_add_up_to_the_recorded_growth(grown: int, blocks: tuple[int, int]) -> None:
-    assert grown_sizes(session([grown]), FIT).blocks[2:] == blocks
+def test_blocks_add_up_to_the_recorded_growth(grown: int, blocks: tuple[int, int], filled: tuple[int, int]) -> None:
+    trace = session([grown])
+    sizes = grown_sizes(trace, FIT)
+    assert sizes.blocks[2:] == blocks
+    assert filled_sizes(trace, sizes).blocks[2:] == filled
+
+
+def test_the_audits_results_are_those_of_the_what_if() -> None:
+    """One size for a result, whoever asks: the list of the dearest, a rewrite, a policy that clears it."""
+    growths = [truth(), truth(1.3), 9_000, truth(), 2_600, truth(), truth(1.1), truth()]
+    trace = session([*growths, -20_000, truth()], edits=(Edit("clear", 10, (1, 3)),))
+    base = unedited(trace)
+    sized = dict(zip(base.blocks, session_sizes(trace, base).blocks, strict=True))
+    lives = audit(trace).results
+    assert len(lives) == 11
+    assert all(sized[trace.blocks[life.position]] == life.size for life in lives)
+    # The same in a session that nobody made up.
+    sample = load(data_path("sessions", "sample"))
+    base = unedited(sample)
+    by_block = {id(b): size for b, size in zip(base.blocks, session_sizes(sample, base).blocks, strict=True)}
+    compared = [(by_block[id(sample.blocks[r.position])], r.size) for r in audit(sample).results]
+    assert len(compared) > 30
+    assert [pair for pair in compared if pair[0] != pair[1]] == []
+
+
+def test_what_is_far_off_hardly_moves_the_fit() -> None:
+    """Steps to which a harness added much that it did not log."""
+    plain = [truth(1.2)] * 40
+    clean, spoilt = fit_growth(session(plain)), fit_growth(session([*plain, *[40_000] * 6]))
+    assert spoilt.terms[3] == pytest.approx(clean.terms[3], rel=0.02)
+    assert spoilt.terms[1] == pytest.approx(clean.terms[1], rel=0.1)
 
 
 def test_the_second_half_is_predicted_from_the_first() -> None:

@@ -8,13 +8,13 @@ all, and the second half of a session says how well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from labkit.record.sizes import Sizes, measure
-from labkit.record.trace import Block, Trace
+from labkit.record.trace import Trace
 
-__all__ = ["TERMS", "Growth", "GrowthCheck", "check_growth", "fit_growth", "grown_sizes"]
+__all__ = ["SHARE", "TERMS", "TOKENS", "Growth", "GrowthCheck", "Step", "check_growth", "fit_growth", "steps_of"]
 
 TERMS = ("text", "call", "thinking", "result", "per call", "per request")
 """What a step is made of: counted tokens of four kinds, its calls, and the step itself."""
@@ -31,6 +31,8 @@ On the recorded Claude Code sessions it holds for over 80 % of the second halves
 _START = (1.15, 1.15, 1.3, 1.15, 60.0, 30.0)
 _SPREAD = (0.1, 0.15, 0.5, 0.05, 40.0, 30.0)
 _FEWEST = 4
+# The weights of the fit are found in so many rounds, or until no term moves.
+_ROUNDS, _STILL = 12, 1e-4
 # A fall larger than this part of the prompt means that something left it.
 _FALL = 0.05
 
@@ -53,7 +55,7 @@ class Growth:
 
     def predict(self, step: Sequence[float]) -> float:
         """Growth of a step made of so much of each term."""
-        return sum(t * x for t, x in zip(self.terms, step, strict=True))
+        return _dot(self.terms, step)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class GrowthCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
+    """A request with a usage, with all that was added since the one before."""
+
     request: int
     total: int
     parts: tuple[float, ...]
@@ -88,6 +92,11 @@ class _Step:
     image: bool
     grown: int | None  # None for the first
     blocks: tuple[int, ...]
+
+    @property
+    def grows(self) -> bool:
+        """Whether its growth is that of its blocks, as far as the record tells."""
+        return self.grown is not None and self.grown > 0 and not self.edited and not self.image
 
 
 def fit_growth(trace: Trace, sizes: Sizes | None = None) -> Growth:
@@ -103,8 +112,8 @@ def fit_growth(trace: Trace, sizes: Sizes | None = None) -> Growth:
     Returns
     -------
     Growth
-        Weighted least squares around values that hold for most sessions. Steps with images, after
-        an edit, and falls are left out.
+        Weighted least squares around values that hold for most sessions; steps that are far off count
+        less. Steps with images, after an edit, and falls are left out.
 
     Examples
     --------
@@ -114,77 +123,7 @@ def fit_growth(trace: Trace, sizes: Sizes | None = None) -> Growth:
     >>> [round(term, 2) for term in fit_growth(Trace("tiny", blocks, requests)).terms]
     [1.15, 1.15, 1.3, 1.19, 60.0, 34.04]
     """
-    return _fit(_steps(trace, sizes or measure(trace)))
-
-
-def grown_sizes(trace: Trace, growth: Growth, sizes: Sizes | None = None) -> Sizes:
-    """Sizes of the blocks: what came with one request adds up to what its prompt is recorded to have grown.
-
-    Parameters
-    ----------
-    trace : Trace
-    growth : Growth
-        Shares a request's growth out among its blocks, and sizes what has no growth of its own: the
-        blocks of an edited or first request, and the last ones.
-    sizes : Sizes, optional
-        Unscaled sizes; default: :func:`labkit.measure`.
-
-    Returns
-    -------
-    Sizes
-        ``scale``, for texts that a policy makes, is that of ordinary text.
-
-    Notes
-    -----
-    A result takes at most half as much again as the fit gives it, and at least half. The rest goes to
-    the block before it, because what a harness slips in beside a result stays when the result is
-    cleared.
-    """
-    sizes = sizes or measure(trace)
-    blocks = [_grown(trace.blocks[i], size, growth) for i, size in enumerate(sizes.blocks)]
-    for step in _steps(trace, sizes):
-        own = [i for i in step.blocks if trace.blocks[i].kind != "image"]
-        if own:
-            blocks[own[0]] += growth.terms[5]
-        if step.grown is not None and own and step.grown > 0 and not step.edited and not step.image:
-            _share_out(step.grown, own, blocks, trace)
-    error = (
-        f"{sizes.counter.name}, scaled by kind to {growth.steps} growing requests and to each one's own growth; "
-        f"what is not recorded is off by at most {SHARE:.0%} and {TOKENS} tokens in most requests"
-    )
-    whole = _whole_numbers(blocks)
-    return replace(sizes, blocks=whole, scale=round(growth.terms[0], 3), error=error)
-
-
-def _grown(block: Block, size: int, growth: Growth) -> float:
-    text, call, thinking, result, per_call, _ = growth.terms
-    scale = {"call": call, "thinking": thinking, "result": result, "image": 1.0}.get(block.kind, text)
-    return size * scale + (per_call if block.kind == "call" else 0.0)
-
-
-def _share_out(grown: float, own: list[int], blocks: list[float], trace: Trace) -> None:
-    ratio = grown / sum(blocks[i] for i in own)
-    results = [i for i in own if trace.blocks[i].kind == "result"]
-    others = [i for i in own if trace.blocks[i].kind != "result"]
-    for i in results if others else ():
-        blocks[i] *= min(max(ratio, 0.5), 1.5)
-    rest = grown - sum(blocks[i] for i in results) if others else grown
-    if rest < 0:  # less than half of what was counted: all shrink alike
-        rest, others = grown, own
-    others = others or own
-    known = sum(blocks[i] for i in others)
-    for i in others:
-        blocks[i] *= rest / known
-
-
-def _whole_numbers(values: Sequence[float]) -> tuple[int, ...]:
-    """Round so that every running sum stays within half a token of its own."""
-    out, exact, given = [], 0.0, 0
-    for value in values:
-        exact += value
-        out.append(max(round(exact) - given, 0))
-        given += out[-1]
-    return tuple(out)
+    return _fit(steps_of(trace, sizes or measure(trace)))
 
 
 def check_growth(trace: Trace, sizes: Sizes | None = None) -> GrowthCheck:
@@ -202,7 +141,7 @@ def check_growth(trace: Trace, sizes: Sizes | None = None) -> GrowthCheck:
         Each prompt of the second half is predicted from the last known one: the recorded prompt in
         the middle, or the first after a recorded edit.
     """
-    steps = _steps(trace, sizes or measure(trace))
+    steps = steps_of(trace, sizes or measure(trace))
     half = len(steps) // 2
     flags = _flags(trace, steps[half:])
     if half < _FEWEST:
@@ -223,10 +162,10 @@ def check_growth(trace: Trace, sizes: Sizes | None = None) -> GrowthCheck:
     return GrowthCheck(sum(errors) / len(errors), covered / len(errors), len(errors), flags)
 
 
-def _steps(trace: Trace, sizes: Sizes) -> list[_Step]:
+def steps_of(trace: Trace, sizes: Sizes) -> list[Step]:
     """The requests with a usage, each with all that was added since the one before."""
     edited = {e.request for e in trace.edits}
-    steps: list[_Step] = []
+    steps: list[Step] = []
     own: list[int] = []
     changed = False
     for request, new in trace.new_blocks():
@@ -244,28 +183,44 @@ def _steps(trace: Trace, sizes: Sizes) -> list[_Step]:
                 parts[4] += kind == "call"
         image = any(trace.blocks[i].kind == "image" for i in own)
         grown = total - steps[-1].total if steps else None
-        steps.append(_Step(request.index, total, tuple(parts), changed, image, grown, tuple(own)))
+        steps.append(Step(request.index, total, tuple(parts), changed, image, grown, tuple(own)))
         own, changed = [], False
     return steps
 
 
-def _fit(steps: Sequence[_Step]) -> Growth:
+def _fit(steps: Sequence[Step]) -> Growth:
+    used = [(step, float(step.grown)) for step in steps if step.grows and step.grown is not None]
+    terms = list(_START)
+    trust = [1.0] * len(used)
+    # Huber: what lies far off has something in it that is not recorded, and counts less the further it lies.
+    for _ in range(_ROUNDS):
+        before, terms = terms, _weighted(used, trust)
+        trust = [1 / max(abs(_dot(terms, s.parts) - grown) / _spread(grown), 1.0) for s, grown in used]
+        if max(abs(a - b) for a, b in zip(before, terms, strict=True)) < _STILL:
+            break
+    return Growth(tuple(terms), len(used))
+
+
+def _weighted(used: Sequence[tuple[Step, float]], trust: Sequence[float]) -> list[float]:
     size = len(TERMS)
     # Ridge: each term's start value counts as one observation with the term's spread.
     left = [[1 / _SPREAD[i] ** 2 if i == j else 0.0 for j in range(size)] for i in range(size)]
     right = [_START[i] / _SPREAD[i] ** 2 for i in range(size)]
-    used = 0
-    for step in steps:
-        grown = step.grown
-        if grown is None or grown <= 0 or step.edited or step.image:
-            continue
-        used += 1
-        weight = 1 / (0.1 * grown + 30) ** 2  # a step is off by a part of itself and by some reminders
+    for (step, grown), share in zip(used, trust, strict=True):
+        weight = share / _spread(grown) ** 2
         for i in range(size):
             right[i] += weight * step.parts[i] * grown
             for j in range(size):
                 left[i][j] += weight * step.parts[i] * step.parts[j]
-    return Growth(tuple(max(term, 0.0) for term in _solve(left, right)), used)
+    return [max(term, 0.0) for term in _solve(left, right)]
+
+
+def _spread(grown: float) -> float:
+    return 0.1 * grown + 30  # a step is off by a part of itself and by some reminders
+
+
+def _dot(terms: Sequence[float], parts: Sequence[float]) -> float:
+    return sum(t * x for t, x in zip(terms, parts, strict=True))
 
 
 def _solve(matrix: list[list[float]], values: list[float]) -> list[float]:
@@ -283,7 +238,7 @@ def _solve(matrix: list[list[float]], values: list[float]) -> list[float]:
     return solved
 
 
-def _flags(trace: Trace, steps: Sequence[_Step]) -> tuple[str, ...]:
+def _flags(trace: Trace, steps: Sequence[Step]) -> tuple[str, ...]:
     flags = []
     begin = steps[0].request if steps else 0
     if any(s.image for s in steps[1:]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from labkit.record.calibrate import calibrate
-from labkit.record.growth import fit_growth, grown_sizes
+from labkit.record.grown import filled_sizes
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Trace
 
@@ -13,15 +13,15 @@ __all__ = ["session_sizes", "with_results"]
 
 
 def session_sizes(trace: Trace, base: Trace) -> Sizes:
-    """Sizes of the unedited record, fitted on the record as it ran."""
-    sizes = grown_sizes(trace, fit_growth(trace))
+    """Sizes of the unedited record: the audit's, and what it does not hold on the blocks beside the results."""
+    fit = calibrate(trace)
+    sizes = filled_sizes(trace, fit.sizes)
     kept, position = [], 0
     for block in base.blocks:  # a subsequence of the trace's
         while trace.blocks[position] is not block:
             position += 1
         kept.append(sizes.blocks[position])
         position += 1
-    fit = calibrate(trace)
     prefix = fit.prefix
     first = next((r.usage.total_input for r in trace.requests if r.usage is not None), 0)
     own = [i for i, b in enumerate(base.blocks) if b.request <= 1]
