@@ -52,11 +52,11 @@ class Work:
         self.table, self.rules, self.card = table, rules, card
         self.summarizer, self.engine, self.size = summarizer, engine, size
 
-    def part(self, trace: Trace, at: int) -> pd.DataFrame:
-        """The rows of some policies on one trace."""
+    def part(self, trace: Trace, at: int, sizes: Sizes | None = None) -> pd.DataFrame:
+        """The rows of some policies on one trace; its sizes are counted where they are not given."""
         import pandas as pd
 
-        sizes = measure(trace)
+        sizes = sizes or measure(trace)
         columns = self.table.part(at, at + self.size)
         chosen = self._fast(columns, trace)
         fast, slow = np.flatnonzero(chosen), np.flatnonzero(~chosen).tolist()
