@@ -17,6 +17,7 @@ from labkit.record.sizes import Sizes
 from labkit.record.trace import Request, Trace
 from labkit.replay.isolation import Isolation, recorded_sizes, unfold
 from labkit.replay.isolation_cost import sides
+from labkit.replay.isolation_growth import held_out
 from labkit.replay.replay import replay
 
 SESSIONS = {
@@ -106,6 +107,25 @@ def test_calibrated_growth_matches_the_record(corpus: Path) -> None:
         assert inputs[-1] - inputs[0] == pytest.approx(totals[-1] - totals[0], rel=0.03), (name, child.name)
         compared += 1
     assert compared == sum(SESSIONS.values())
+
+
+def test_a_child_is_predicted_by_a_fit_that_did_not_see_it(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its parent and its siblings alone: what is billed is within 3 %, the growth itself is not always."""
+    names = [*SESSIONS, "gemini/gemini-cli-browser-agent.persistent-session.responses"]
+    found = {name: held_out(load(corpus / name)) for name in names}
+    children = [child for made in found.values() for child in made]
+    with capsys.disabled():
+        print()
+        for child in children:
+            print(child)
+        print(f"growth within 3 %: {sum(abs(c.growth_error) <= 0.03 for c in children)} of {len(children)}")
+    assert [len(made) for made in found.values()] == [1, 1, 8, 1, 1, 1, 2]
+    assert all(abs(c.total_error) <= 0.03 for c in children)
+    assert all(abs(c.last_error) <= 0.04 for c in children)
+    # Not reached for all: growth alone. Where it is off by more, it is by a part of some thousands of tokens, or it
+    # is of a few tokens; the requests of Gemini CLI's children are not in the record.
+    assert sum(abs(c.growth_error) <= 0.03 for c in children) >= 6
+    assert all(abs(c.growth_error) <= 0.08 or c.recorded[-1] - c.recorded[0] < 2_500 for c in children)
 
 
 def test_both_bills_are_reported(corpus: Path) -> None:
