@@ -32,13 +32,13 @@ def predict(id: str, low: object, high: object) -> None:
     Examples
     --------
     >>> predict("00.p1", ..., ...)
-    00.p1  no range yet: write two numbers for low and high, then run this cell again.
+    00.p1  no range yet: write two numbers for low and high, and run this cell before you go on.
     >>> predict("00.p1", 5, 2)
     00.p1  not kept: low is 5 and high is 2, so swap them.
     """
     id = named(id)
     if low is None or low is ... or high is None or high is ...:
-        print(f"{id}  no range yet: write two numbers for low and high, then run this cell again.")
+        print(f"{id}  no range yet: write two numbers for low and high, and run this cell before you go on.")
         return
     bottom, top = _number(low), _number(high)
     if bottom is None or top is None:
