@@ -8,11 +8,13 @@ so the count is a lower bound.
 
 from __future__ import annotations
 
+import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
+from labkit.ladder.rungs import errors_in
 from labkit.record.trace import Need, Trace
 from labkit.replay.passages import passage_needs, plain
 
@@ -21,6 +23,16 @@ __all__ = ["excerpts_in", "found_holders", "found_needs", "needs_of", "shows"]
 # A word that nobody would guess: it has a digit, an inner mark, or a capital behind a small letter.
 _WORD = re.compile(r"\w[\w./@:#-]*\w")
 _TELLING = re.compile(r"[0-9]|[a-z][A-Z]|[^\W_][_./@:#-][^\W_]")
+# A place in a file, as searches and stack traces give it: the path stands before the line's number.
+_PLACE = re.compile(r"^(\S*?[./]\S*?):[0-9]+(?:[:-]\S*)?$")
+_FOUND_LINE = re.compile(r"^[^\s:]*[./][^\s:]*:[0-9]+:")
+_NUMBER = re.compile(r"(?<![\w.,])[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?(?!\w|,[0-9])")
+# Names of errors that anybody knows; what such an error said is another matter.
+_ERRORS = frozenset(name for name in dir(builtins) if name.endswith(("Error", "Exception"))) | {
+    "RangeError",
+    "ReferenceError",
+}
+_ERROR_WORDS = 5
 _LINE = 24
 _SHORTEST = 5
 # A word that many blocks show is the run's vocabulary, and no excerpt of one of them.
@@ -91,7 +103,8 @@ def shows(text: str, excerpt: str) -> bool:
     >>> shows("A cancelled invoice has a total of zero.", "A cancelled invoice has a total of zero")
     True
     """
-    if excerpt in text and excerpt in excerpts_in(text):
+    word = re.search(r"\w+", excerpt)  # a quick look, before the text is taken apart
+    if word and word[0] in text and excerpt in excerpts_in(text):
         return True
     return " " in excerpt and f" {excerpt} " in f" {plain(text)} "
 
@@ -106,16 +119,48 @@ def excerpts_in(text: str) -> frozenset[str]:
     ['money.py']
     """
     found = set()
-    for word in _WORD.findall(text):
-        if _SHORTEST <= len(word) <= 200 and _TELLING.search(word):
-            found.add(word)
     # The arguments of a call are JSON, in which a line ends with a backslash and an n.
-    for line in text.replace("\\n", "\n").replace('\\"', '"').split("\n"):
-        # Some tools number the lines of a file: "  12→text", "12\ttext".
-        bare = line.strip().lstrip("0123456789").lstrip("→\t: ").strip()
+    said = text.replace("\\n", "\n").replace('\\"', '"')
+    numbers = _NUMBER.findall(text) if "," in text else ()
+    found |= {number for number in numbers if len(number) - number.count(",") >= _SHORTEST}
+    for word in _WORD.findall(_NUMBER.sub(" ", text) if numbers else text):
+        if _SHORTEST <= len(word) <= 200 and _TELLING.search(word) and word not in _ERRORS:
+            found.add(word)
+            path = _path_of(word)
+            if path and len(path) >= _SHORTEST:
+                found.add(path)
+    found |= {_short_error(error) for error in errors_in(said)}
+    for line in said.split("\n"):
+        # Some tools number the lines of a file, "  12→text", "12\ttext", or name the file too, "a.py:12:text".
+        bare = _FOUND_LINE.sub("", line.strip()).strip().lstrip("0123456789").lstrip("→\t: ").strip()
+        # A line of a patch, of a list or of a quotation.
+        if bare[:1] in ("+", "-", ">") and bare[1:2] != bare[0]:
+            bare = bare[1:].strip()
         if _LINE <= len(bare) <= 400:
             found.add(bare)
     return frozenset(found)
+
+
+def _once(used: Iterable[str]) -> set[str]:
+    """Without the paths of places that are used themselves."""
+    used = set(used)
+    return used - {_path_of(excerpt) for excerpt in used}
+
+
+def _path_of(word: str) -> str:
+    """The path of a place in a file, ``src/a.py:12``; empty where a word is none."""
+    place = _PLACE.match(word)
+    return place[1] if place and re.search(r"[^\W\d_]", place[1]) else ""
+
+
+def _short_error(error: str) -> str:
+    """An error with the first words of what it said, as far as the first stop."""
+    words = []
+    for word in error.split()[: _ERROR_WORDS + 1]:
+        words.append(word)
+        if word[-1] in ".;!?":
+            break
+    return " ".join(words).rstrip(".,;:!?\"'`")
 
 
 def _search(trace: Trace, holders: dict[str, list[int]]) -> Iterator[Need]:
@@ -132,7 +177,7 @@ def _search(trace: Trace, holders: dict[str, list[int]]) -> Iterator[Need]:
                     shown[excerpt] = position
         elif block.role == "assistant":
             used = [e for e in excerpts if e in shown and len(holders[e]) <= _MOST_BLOCKS]
-            for excerpt in sorted(used):
+            for excerpt in sorted(_once(used)):
                 # What was answered to request r stands in the input of r + 1.
                 yield Need(shown[excerpt], max(block.request - 1, 1), excerpt)
         if block.kind != "result":
