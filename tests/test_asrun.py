@@ -9,6 +9,7 @@ import pytest
 from labkit.record.load import load
 from labkit.record.trace import Block, Edit, Request, Trace, Usage
 from labkit.replay.asrun import causes, reproduce, writes_by_cause
+from labkit.replay.audit import audit
 
 
 def session(*usages: Usage, pauses: list[float] | None = None, edits: tuple[Edit, ...] = ()) -> Trace:
@@ -82,6 +83,64 @@ def test_requests_without_usage_are_passed_over():
     run = reproduce(session(Usage(3, 0, 9_000), Usage(), Usage(3, 9_000, 10)))
     assert [p.request for p in run.predictions] == [3]
     assert reproduce(Trace("none", (), (Request(1), Request(2)))).score is None
+
+
+def by_models(*given: tuple[str | None, float, Usage], edits: tuple[Edit, ...] = ()) -> Trace:
+    requests = tuple(Request(i, start=at, model=model, usage=u) for i, (model, at, u) in enumerate(given, 1))
+    return Trace("hand", (), requests, edits=edits)
+
+
+OPUS, SONNET = "claude-opus-4-5", "claude-sonnet-4-6"
+
+
+def test_each_model_has_a_cache_of_its_own():
+    planned = [(OPUS, 0, Usage(3, 0, 9_000)), (OPUS, 20, Usage(3, 9_000, 400))]
+    done = [(SONNET, 40, Usage(3, 0, 9_900)), (SONNET, 60, Usage(3, 9_900, 100))]
+    run = reproduce(by_models(*planned, *done, (OPUS, 80, Usage(3, 9_400, 700)), (SONNET, 100, Usage(3, 10_000, 200))))
+    assert [(p.low, p.read, p.cause, p.pause) for p in run.predictions] == [
+        (9_000, 9_000, "reproduced", 20),
+        (0, 0, "edit", None),  # the first to another model
+        (9_900, 9_900, "reproduced", 20),
+        (9_400, 9_400, "reproduced", 60),  # since the last one to the same model
+        (10_000, 10_000, "reproduced", 40),
+    ]
+    assert (run.switched, run.score) == ((3,), 1.0)
+    assert run.baseline == pytest.approx(2 / 4)
+    assert causes(run.predictions)["edit"] == 9_900
+
+
+def test_a_models_cache_dies_while_another_is_asked():
+    asked = [(OPUS, 0, Usage(3, 0, 9_000)), (SONNET, 200, Usage(3, 0, 9_500)), (OPUS, 400, Usage(3, 0, 9_900))]
+    assert [p.cause for p in reproduce(by_models(*asked)).predictions] == ["edit", "expired"]
+    # An edit changes the context of every model.
+    alive = [*asked[:2], (OPUS, 250, Usage(3, 8_000, 900)), (SONNET, 260, Usage(3, 8_100, 900))]
+    edited = reproduce(by_models(*alive, edits=(Edit("clear", 3, ()),)))
+    assert [p.cause for p in edited.predictions] == ["edit", "edit", "edit"]
+
+
+def test_two_spellings_are_one_model_and_none_is_no_other():
+    asked = [(None, 0, Usage(3, 0, 9_000)), ("claude-opus-4-5-20251101", 20, Usage(3, 9_000, 400))]
+    run = reproduce(
+        by_models(*asked, ("anthropic/claude-opus-4.5", 40, Usage(3, 9_400, 9)), (None, 60, Usage(3, 9_409)))
+    )
+    assert (run.switched, [p.cause for p in run.predictions]) == ((), ["reproduced"] * 3)
+
+
+def test_a_change_of_the_model_is_said():
+    trace = by_models((OPUS, 0, Usage(3, 0, 9_000)), (SONNET, 40, Usage(3, 0, 9_900)))
+    assert [w for w in audit(trace).warnings if "another model" in w] == [
+        "request 2 went to another model, whose cache did not hold the context: what was written there stands with the "
+        "edits"
+    ]
+    assert writes_by_cause(trace)["edit"] == 9_900
+
+
+def test_a_real_session_that_changes_models(corpus):
+    (path,) = (corpus / "other").glob("openclaw-lru_demo-b2e732c1*.jsonl")
+    run = reproduce(load(path))
+    assert run.switched == (28,)
+    back = next(p for p in run.predictions if p.request == 30)
+    assert (back.cause, back.read, back.low) == ("reproduced", 29_900, 29_900)
 
 
 def openai(*usages: Usage, pauses: list[float] | None = None) -> Trace:

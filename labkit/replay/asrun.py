@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from labkit.errors import InputError
@@ -43,14 +44,15 @@ class Prediction:
     low, high : int
         Predicted; a point is an interval of no length.
     baseline : int
-        What the previous request read and wrote: the prediction without a model.
+        What the previous request read and wrote: the prediction without a model of the cache.
     written : int
         Recorded writes, of both lifetimes.
     pause : float or None
-        Seconds since the start of the previous request.
+        Seconds since the start of the request whose entry it could read: the last one to the same model.
     cause : {"reproduced", "expired", "edit", "unexplained"}
         ``reproduced``: the prefix was read again as predicted. ``expired``: predicted to have died of
-        age, and so it was. ``edit``: a recorded edit came before it. ``unexplained``: anything else.
+        age, and so it was. ``edit``: a recorded edit came before it, or it is the first to another
+        model, whose cache is its own. ``unexplained``: anything else.
     """
 
     request: int
@@ -78,10 +80,13 @@ class AsRun:
         For every request after the first that has a usage, as has the one before it.
     reason : str
         Why there are none; empty if there are some.
+    switched : tuple of int
+        Requests that were the first to another model.
     """
 
     predictions: tuple[Prediction, ...]
     reason: str = ""
+    switched: tuple[int, ...] = ()
 
     def count(self, cause: Cause) -> int:
         """Requests of one cause."""
@@ -117,7 +122,8 @@ def reproduce(trace: Trace) -> AsRun:
     -----
     Without an edit a request reads what the previous one read and wrote, unless more time has passed
     than the entry lives: 5 minutes, or an hour if the session's writes are 1-hour writes. After an
-    edit it reads the entry at the end of the system prompt. How large that is is not known before the
+    edit it reads the entry at the end of the system prompt. Each model has a cache of its own: back at
+    a model, a request reads what the last one to that model left. How large that is is not known before the
     first such rewrite: it lies between the first request's read and its read and write (between 0 and
     these where the record starts in the middle of a session); from then on it is known.
 
@@ -136,44 +142,83 @@ def reproduce(trace: Trace) -> AsRun:
     rules = _rules(trace)
     if isinstance(rules, str):
         return AsRun((), rules)
-    edits = {edit.request for edit in trace.edits}
-    predictions: list[Prediction] = []
-    known_prefix: int | None = None
-    before: Request | None = None
-    lives = SHORT if rules is None else rules.ttl_1h or rules.ttl
-    first: Usage | None = None
-    rewritten, midway = False, starts_midway(trace)
-    for request in trace.requests:
-        usage = request.usage
-        if request.index in edits:
-            rewritten = True
-        if usage is None or usage.total_input == 0:
-            continue
-        if before is not None and before.usage is not None and first is not None:
-            baseline = _cached(before.usage) if rules is None else before.usage.total_input
-            pause = None if request.start is None or before.start is None else request.start - before.start
-            expired = pause is not None and pause > lives
-            low, high = (baseline, baseline) if rules is None else _kept(before.usage, rules)
-            if rewritten:
-                low, high = _after_rewrite(first, known_prefix, midway)
-            elif expired:
-                low = high = 0
-            right = _near(usage.cache_read, low, high)
-            cause: Cause = "edit" if rewritten else "unexplained"
-            if right and not rewritten:
-                cause = "expired" if expired else "reproduced"
-            written = usage.cache_write_5m + usage.cache_write_1h
-            predictions.append(Prediction(request.index, usage.cache_read, low, high, baseline, written, pause, cause))
-            if rewritten and usage.cache_read:
-                known_prefix = usage.cache_read
-        first = first or usage
-        if rules is None and usage.cache_write_1h:
-            lives = LONG
-        elif rules is None and usage.cache_write_5m:
-            lives = SHORT
-        before, rewritten = request, False
+    run = _Run(rules, {edit.request for edit in trace.edits}, starts_midway(trace))
+    predictions = tuple(p for request in trace.requests if (p := run.next(request)) is not None)
     few = "" if predictions else "fewer than two requests have a recorded usage"
-    return AsRun(tuple(predictions), few)
+    return AsRun(predictions, few, tuple(run.switched))
+
+
+class _Run:
+    """What is known of the caches before each request: what each model was sent last, and when."""
+
+    def __init__(self, rules: CacheRules | None, edits: set[int], midway: bool) -> None:
+        self._rules, self._edits, self._midway = rules, edits, midway
+        self._lives = SHORT if rules is None else rules.ttl_1h or rules.ttl
+        self._first: Usage | None = None
+        self._before: Usage | None = None
+        self._model: str | None = None
+        self._last: dict[str | None, Request] = {}  # by model
+        self._rewritten: set[str | None] = set()  # models that were not asked since an edit
+        self._prefix: dict[str | None, int] = {}  # tokens of the system prompt, once they are known
+        self.switched: list[int] = []
+
+    def next(self, request: Request) -> Prediction | None:
+        """The prediction for a request, ``None`` for the first; then its record is known."""
+        if request.index in self._edits:
+            self._rewritten |= {*self._last, self._model}
+        usage = request.usage
+        if usage is None or usage.total_input == 0:
+            return None
+        model = self._model if request.model is None else _model(request.model)
+        if None in self._last and model is not None:  # which it was is known from here on
+            self._last[model] = self._last.pop(None)
+            self._rewritten = {model if name is None else name for name in self._rewritten}
+        found = None
+        if self._before is not None and self._first is not None:
+            found = self._predict(request, usage, model, self._before, self._first)
+        self._first, self._before, self._model = self._first or usage, usage, model
+        self._last[model] = request
+        self._rewritten.discard(model)
+        if self._rules is None and usage.cache_write_1h:
+            self._lives = LONG
+        elif self._rules is None and usage.cache_write_5m:
+            self._lives = SHORT
+        return found
+
+    def _predict(self, request: Request, usage: Usage, model: str | None, before: Usage, first: Usage) -> Prediction:
+        own = self._last.get(model)
+        pause = None if own is None or request.start is None or own.start is None else request.start - own.start
+        expired = pause is not None and pause > self._lives
+        changed = own is None or model in self._rewritten
+        if own is None:
+            self.switched.append(request.index)
+            low, high = 0, first.total_input  # at most a system prompt that another session sent to it
+        elif changed:
+            low, high = _after_rewrite(first, self._prefix.get(model), self._midway)
+        elif expired or own.usage is None:
+            low = high = 0
+        elif self._rules is None:
+            low = high = _cached(own.usage)
+        else:
+            low, high = _kept(own.usage, self._rules)
+        right = _near(usage.cache_read, low, high)
+        cause: Cause = "edit" if changed else "unexplained"
+        if right and not changed:
+            cause = "expired" if expired else "reproduced"
+        if changed and usage.cache_read:
+            self._prefix[model] = usage.cache_read
+        baseline = _cached(before) if self._rules is None else before.total_input
+        written = usage.cache_write_5m + usage.cache_write_1h
+        return Prediction(request.index, usage.cache_read, low, high, baseline, written, pause, cause)
+
+
+@cache
+def _model(name: str) -> str:
+    """One name for a model however a session spells it."""
+    try:
+        return find_model(name)
+    except InputError:
+        return name
 
 
 def _rules(trace: Trace) -> CacheRules | str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from labkit.record.calibrate import Calibration, starts_midway
 from labkit.record.trace import Trace
+from labkit.replay.asrun import reproduce
 from labkit.replay.audit_cost import unpriced
 
 __all__ = ["notes"]
@@ -27,6 +28,13 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
     if trace.requests and starts_midway(trace):
         found.append("the record starts in the middle of a session: what came before it stands in the residual")
     found += _without_price(trace)
+    switched = reproduce(trace).switched
+    if switched:
+        where = ", ".join(f"{index:,}" for index in switched[:5]) + (", ..." if switched[5:] else "")
+        found.append(
+            f"request {where} went to another model, whose cache did not hold the context: what was written there "
+            "stands with the edits"
+        )
     falls = _unlogged_falls(trace)
     if falls:
         where = ", ".join(f"{index} (by {lost:,})" for index, lost in falls[:5]) + (", ..." if len(falls) > 5 else "")
