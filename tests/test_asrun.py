@@ -8,8 +8,9 @@ import pytest
 
 from labkit.record.load import load
 from labkit.record.trace import Block, Edit, Request, Trace, Usage
-from labkit.replay.asrun import causes, reproduce, writes_by_cause
+from labkit.replay.asrun import reproduce
 from labkit.replay.audit import audit
+from labkit.replay.causes import causes, writes_by_cause
 
 
 def session(*usages: Usage, pauses: list[float] | None = None, edits: tuple[Edit, ...] = ()) -> Trace:
@@ -105,7 +106,7 @@ def test_each_model_has_a_cache_of_its_own():
         (10_000, 10_000, "reproduced", 40),
     ]
     assert (run.switched, run.score) == ((3,), 1.0)
-    assert run.baseline == pytest.approx(2 / 4)
+    assert run.baseline == pytest.approx(3 / 4)
     assert causes(run.predictions)["edit"] == 9_900
 
 
@@ -120,18 +121,15 @@ def test_a_models_cache_dies_while_another_is_asked():
 
 def test_two_spellings_are_one_model_and_none_is_no_other():
     asked = [(None, 0, Usage(3, 0, 9_000)), ("claude-opus-4-5-20251101", 20, Usage(3, 9_000, 400))]
-    run = reproduce(
-        by_models(*asked, ("anthropic/claude-opus-4.5", 40, Usage(3, 9_400, 9)), (None, 60, Usage(3, 9_409)))
-    )
+    asked += [("anthropic/claude-opus-4.5", 40, Usage(3, 9_400, 9)), (None, 60, Usage(3, 9_409))]
+    run = reproduce(by_models(*asked))
     assert (run.switched, [p.cause for p in run.predictions]) == ((), ["reproduced"] * 3)
 
 
 def test_a_change_of_the_model_is_said():
     trace = by_models((OPUS, 0, Usage(3, 0, 9_000)), (SONNET, 40, Usage(3, 0, 9_900)))
-    assert [w for w in audit(trace).warnings if "another model" in w] == [
-        "request 2 went to another model, whose cache did not hold the context: what was written there stands with the "
-        "edits"
-    ]
+    (said,) = [w for w in audit(trace).warnings if "another model" in w]
+    assert said.startswith("request 2 went to another model, whose cache did not hold the context")
     assert writes_by_cause(trace)["edit"] == 9_900
 
 

@@ -15,8 +15,8 @@ from labkit.errors import InputError
 from labkit.price.prices import prices
 from labkit.record.trace import Edit, Request, Trace, Usage
 from labkit.replay.advice import Advice
-from labkit.replay.asrun import why
 from labkit.replay.audit import Audit
+from labkit.replay.causes import why
 from labkit.replay.decision import break_even, decide
 from labkit.show import panels, views_session
 from labkit.show.options import describe_decision, describe_options, fig_options

@@ -13,11 +13,12 @@ from labkit.record.growth import GrowthCheck, check_growth
 from labkit.record.lines import line_of
 from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Trace, Usage
-from labkit.replay.asrun import AsRun, reproduce, writes_by_cause
+from labkit.replay.asrun import AsRun, reproduce
 from labkit.replay.audit_cost import Cost, cost_of
 from labkit.replay.audit_notes import notes
 from labkit.replay.audit_rewrites import Rewrite, rewrites
 from labkit.replay.audit_rows import AUDIT_LINES, AuditRow, Context, ResultLife
+from labkit.replay.causes import writes_by_cause
 from labkit.replay.symptoms import Symptom, symptoms
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from labkit.price.prices import PER, Prices, prices
 from labkit.record.calibrate import Calibration, calibrate
 from labkit.record.sizes import measure
 from labkit.record.trace import Request, Trace, Usage
-from labkit.replay.asrun import AsRun, reproduce, why
+from labkit.replay.asrun import AsRun, reproduce
+from labkit.replay.causes import why
 
 __all__ = ["COSTS", "Cost", "cost_of", "price_on", "subscription", "unpriced"]
 

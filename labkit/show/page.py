@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from labkit.replay.advice import Advice
-from labkit.replay.asrun import CAUSES, why
 from labkit.replay.audit import Audit
+from labkit.replay.causes import CAUSES, why
 from labkit.show.session_report import CAUSE_LABELS, dollars, whatif_lines
 from labkit.show.style import DRAWN, STYLES, about, count, plain, share, title_case
 

@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 
 from labkit.errors import InputError
 from labkit.record.trace import Trace, Usage
-from labkit.replay.asrun import CAUSES, why
 from labkit.replay.audit import Audit, audit
 from labkit.replay.audit_cost import price_on
+from labkit.replay.causes import CAUSES, why
 from labkit.show.style import INK, Spec, Style, about, count, round_up, share, spec
 
 __all__ = ["Moment", "describe_moment", "describe_session", "draw_session", "fig_session", "moments", "span"]
