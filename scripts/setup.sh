@@ -5,13 +5,14 @@
 #   sh scripts/setup.sh test    that, and what the checks need
 #
 # VENV names the folder (default .venv), PYTHON a Python of your choice. When nothing has changed since the
-# last run it returns at once and touches no network.
+# last run it returns at once and touches no network. What broke since is mended.
 set -eu
 
 want=${1:-lab}
 venv=${VENV:-.venv}
 python=$venv/bin/python
 here=$(pwd -P)
+scripts=$here/scripts
 
 say() { printf '%s\n' "$*"; }
 
@@ -26,6 +27,20 @@ done_before() {
 }
 
 if [ -x "$python" ] && fits "$python" && "$python" -m pip --version >/dev/null 2>&1; then
+    # A package that lost files since, or was half installed, is put back as it was.
+    lost=$("$python" "$scripts/whole.py" 2>/dev/null) || lost=
+    if [ -n "$lost" ]; then
+        say "Mending $venv:" $lost
+        rm -f "$venv/.done-lab" "$venv/.done-test"
+        # The project itself, and what has no version here, is put in below, within its bounds.
+        for name in $lost; do
+            case $name in labkit*) continue ;; *==*) ;; *) continue ;; esac
+            "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$name" || {
+                say "$name could not be installed; the lines above say why. It needs the network this one time."
+                exit 1
+            }
+        done
+    fi
     if done_before "$want"; then
         exit 0
     fi

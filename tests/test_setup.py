@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import skips
+import whole
 
 ROOT = Path(__file__).resolve().parent.parent
 posix = pytest.mark.skipif(os.name == "nt", reason="a POSIX shell")
@@ -38,7 +39,7 @@ def setup(folder: Path, want: str, **env: str) -> subprocess.CompletedProcess[st
     """Run the set-up with a path that holds only what a test put there, and the few tools it calls."""
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
-    for name in ("sh", "cat", "cksum", "ls", "mkdir"):
+    for name in ("sh", "cat", "cksum", "ls", "mkdir", "rm"):
         if not (tools / name).exists():
             (tools / name).symlink_to(shutil.which(name) or "")
     command = [str(tools / "sh"), "scripts/setup.sh", want]
@@ -133,6 +134,95 @@ def test_a_failed_installation_is_tried_again(fresh: Path, tmp_path: Path) -> No
     assert done.returncode == 1
     assert "The installation failed" in done.stdout
     assert not (fresh / ".venv" / ".done-lab").exists()
+
+
+def package(site: Path, name: str, *files: str, needs: str = "") -> Path:
+    """An installed package, as far as its record goes; the files lie in a folder of its name."""
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    needs = f"Requires-Dist: {needs}\n" if needs else ""
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}")
+    for file in files:
+        path = site / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    names = [f"{name}/{file}" for file in (*files, "__pycache__/never.pyc")]
+    (info / "RECORD").write_text("".join(f'"{file}",,\n' for file in names))
+    return site / name
+
+
+def test_lost_files_and_packages_are_named(tmp_path: Path) -> None:
+    package(tmp_path, "labkit", "a.py", needs="Plot_Ly>=6,<8")
+    plotly = package(tmp_path, "plot.ly", "a.py", "b,c.py", needs='other; extra == "never"')
+    assert whole.broken([str(tmp_path)]) == []
+    (plotly / "b,c.py").unlink()
+    assert whole.broken([str(tmp_path)]) == ["plot-ly==1.0"]
+    shutil.rmtree(tmp_path / "plot.ly-1.0.dist-info")
+    assert whole.broken([str(tmp_path)]) == ["plot-ly"]
+    shutil.rmtree(tmp_path / "labkit-1.0.dist-info")
+    assert whole.broken([str(tmp_path)]) == ["labkit"]
+
+
+@posix
+def test_a_broken_installation_is_mended(fresh: Path, tmp_path: Path) -> None:
+    lost = 'case "$*" in *whole.py*) printf "plotly==6.3.0\\nlabkit==0.1.0\\nrich\\n"; exit 0 ;; esac\n'
+    python = script(fresh / ".venv" / "bin" / "python", FAKE)
+    notes = tmp_path / "notes"
+    env = {"NOTES": str(notes), "FAIL": "nothing fails"}
+    assert setup(fresh, "lab", **env).returncode == 0
+    notes.unlink()
+
+    script(python, FAKE.replace("#!/bin/sh\n", f"#!/bin/sh\n{lost}"))
+    done = setup(fresh, "lab", **env)
+    assert done.returncode == 0, done.stderr
+    assert "Mending .venv: plotly==6.3.0 labkit==0.1.0 rich" in done.stdout
+    first, *rest = notes.read_text().splitlines()
+    assert first.endswith("--force-reinstall --no-deps plotly==6.3.0")
+    assert [line.endswith(" -e .") for line in rest] == [True, False]
+
+    done = setup(fresh, "lab", **{**env, "FAIL": "plotly"})
+    assert done.returncode == 1
+    assert "plotly==6.3.0 could not be installed" in done.stdout
+
+
+@posix
+@pytest.mark.long
+def test_a_real_installation_is_mended(tmp_path: Path) -> None:
+    """A lost package, a lost link to Python, a lost record and a half installed project; it needs a registry."""
+    folder = tmp_path / "checkout"
+    ignore = shutil.ignore_patterns(".*", "build", "dist", "test-results", "__pycache__")
+    shutil.copytree(ROOT, folder, ignore=ignore)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("LABKIT_")}
+    env["PYTHON"] = sys.executable
+    python = folder / ".venv" / "bin" / "python"
+
+    def again() -> str:
+        done = subprocess.run(["sh", "scripts/setup.sh", "lab"], cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        look = subprocess.run([python, "-m", "labkit.cli", "doctor", "--paste"], capture_output=True, text=True)
+        assert look.returncode == 0 and " within their bounds" in look.stdout, look.stderr
+        return done.stdout
+
+    def site() -> Path:
+        (found,) = (folder / ".venv" / "lib").glob("python*/site-packages")
+        return found
+
+    again()
+    assert again() == ""
+    shutil.rmtree(site() / "plotly")
+    assert "Mending .venv: plotly==" in again()
+    for link in python.parent.glob("python*"):
+        link.unlink()
+    assert "Making .venv" in again()
+    for info in site().glob("rich-*.dist-info"):
+        shutil.rmtree(info)
+    assert "Mending .venv: rich\n" in again()
+    (folder / ".venv" / ".done-lab").unlink()
+    for info in site().glob("labkit-*.dist-info"):
+        shutil.rmtree(info)
+    shutil.rmtree(site() / "pandas")
+    assert "Mending .venv: pandas==" in again()
+    assert again() == ""
 
 
 def report(folder: Path, name: str, cases: str) -> None:
