@@ -16,8 +16,10 @@ from labkit.record.trace import Block
 __all__ = ["TASK", "Agent", "Move", "Recall", "SiteRecord"]
 
 TASK = (
-    "Migrate every db.queryRaw() call of this service, tests included, to db.query(sql, values). Values stand in the "
-    "order of their placeholders, $1 first; no value stays in the text; delete nothing. src/db.ts stays as it is."
+    "Migrate every db.queryRaw() call of this service, tests included, to db.query(sql, values). It takes two "
+    "arguments, a text and a list of values: no object, no tagged template. Placeholders are $1, $2 and so on; $1 is "
+    "the first value, ? is none. No value stays in the text, and what comes back stays the same. Delete nothing and "
+    "change nothing else; src/db.ts stays as it is."
 )
 
 _HIT = re.compile(r"^(\S+\.ts):\d+: (.*)$", re.M)

@@ -1,39 +1,17 @@
-"""The benchmark: both configurations over seeds, with intervals; the map over recall, hazard and window."""
+"""The benchmark: both configurations over seeds, with intervals."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
-from multiprocessing import get_context
+from dataclasses import dataclass, replace
 from typing import Any
 
-from labkit.bench1.agent import Agent, Recall, SiteRecord
-from labkit.bench1.run import Outcome, curves, play, policies, run
+from labkit.bench1.agent import Recall
+from labkit.bench1.run import Outcome, policies, run
 from labkit.errors import InputError
-from labkit.replay.replay import replay
 
-__all__ = [
-    "Cell",
-    "Table",
-    "cell",
-    "content_hash",
-    "difference",
-    "map_cells",
-    "occupied",
-    "reread_check",
-    "summed",
-    "table",
-    "wilson",
-]
-
-HALVES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
-HAZARDS = (0.0, 0.1)
-WINDOWS = (32_000, 200_000)
+__all__ = ["Cell", "Table", "cell", "difference", "summed", "table", "wilson"]
 
 
 def wilson(passed: int, runs: int) -> tuple[float, float]:
@@ -81,6 +59,8 @@ class Cell:
         Seeds, and how many of them each configuration passed.
     drop : int
         Open sites that each hand off leaves out of its record: 0 for a faithful one.
+    hand_off : int or None
+        Tokens past which the budgeted one hands off; ``None`` where its own threshold stands.
     """
 
     half: float | None
@@ -91,6 +71,7 @@ class Cell:
     budgeted: int
     unbounded: int
     drop: int = 0
+    hand_off: int | None = None
 
     @property
     def verdict(self) -> str:
@@ -160,6 +141,7 @@ def table(
     hazard: float = 0.0,
     window: int | None = None,
     drop: int = 0,
+    hand_off: int | None = None,
     progress: Callable[[Iterable[int]], Iterable[int]] = lambda seeds: seeds,
 ) -> Table:
     """Run both configurations on the same seeds.
@@ -175,6 +157,8 @@ def table(
         In tokens.
     drop : int
         Open sites that each hand off leaves out of its record.
+    hand_off : int, optional
+        Tokens past which the budgeted configuration hands off, in the place of its own threshold and of clearing.
     progress : callable
         Wraps the seeds, as tqdm does.
 
@@ -187,6 +171,8 @@ def table(
     if seeds < 1:
         raise InputError(f"seeds is {seeds}: give 1 or more")
     curve, made = recall or Recall(), policies(window)
+    if hand_off is not None:
+        made["budgeted"] = replace(made["budgeted"], hand_off_above=hand_off, trigger=None)
     outcomes: dict[str, list[Outcome]] = {name: [] for name in made}
     for seed in progress(range(seeds)):
         for name, policy in made.items():
@@ -202,111 +188,9 @@ def cell(
     k: float = 1.0,
     seeds: int = 20,
     drop: int = 0,
+    hand_off: int | None = None,
 ) -> Cell:
-    """One point of the map."""
-    made = table(seeds, Recall(half, k), hazard=hazard, window=window, drop=drop)
+    """One point of the map; the arguments are those of :func:`table`."""
+    made = table(seeds, Recall(half, k), hazard=hazard, window=window, drop=drop, hand_off=hand_off)
     room = policies(window)["unbounded"].window or 0
-    return Cell(half, k, hazard, room, seeds, made.passed("budgeted"), made.passed("unbounded"), drop)
-
-
-def map_cells(
-    halves: Sequence[float] = HALVES,
-    hazards: Sequence[float] = HAZARDS,
-    windows: Sequence[int] = WINDOWS,
-    *,
-    seeds: int = 20,
-    jobs: int = 2,
-    drop: int = 0,
-) -> list[Cell]:
-    """The map over recall slope, stop hazard and window, at ``k = 1``; the same whatever ``jobs`` is."""
-    asked = [(half, hazard, window, seeds, drop) for window in windows for hazard in hazards for half in halves]
-    if jobs == 1:
-        return [_cell(one) for one in asked]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_cell, asked))
-
-
-def _cell(asked: tuple[float, float, int, int, int]) -> Cell:
-    half, hazard, window, seeds, drop = asked
-    return cell(half, hazard, window, seeds=seeds, drop=drop)
-
-
-def occupied(
-    recall: Recall, fillers: Sequence[int], *, seeds: int = 20, name: str = "budgeted"
-) -> list[tuple[int, int]]:
-    """Runs that pass when the window already holds so many tokens of something else: (tokens, passed)."""
-    policy = policies()[name]
-    # What was there before is no work of the ladder: it shifts the thresholds.
-    return [
-        (filler, sum(run(seed, _shifted(policy, filler), recall, filler=filler).passed for seed in range(seeds)))
-        for filler in fillers
-    ]
-
-
-def _shifted(policy: Any, filler: int) -> Any:
-    moved = {n: v + filler for n in ("trigger", "hand_off_above") if (v := getattr(policy, n)) is not None}
-    return replace(policy, **moved)
-
-
-def reread_check(seeds: int = 20) -> list[tuple[int, int, int]]:
-    """What a replay of the unbounded run predicts, and what the agent does: (seed, predicted, made).
-
-    Predicted: requests of the replayed unbounded run that lack an excerpt of a result which the policy removed.
-    Made: reads and searches that the agent, under the policy, makes again. Recall is perfect in both.
-    """
-    both, rows = policies(), []
-    for seed in range(seeds):
-        _, trace = play(seed, both["unbounded"], Agent(Recall(), 0.0, seed))
-        replayed = replay(trace, both["budgeted"], summarizer=SiteRecord()).rows
-        charged = [0, *(row.reread_tokens for row in replayed)]
-        predicted = sum(after > before for before, after in pairwise(charged))
-        rows.append((seed, predicted, run(seed, both["budgeted"]).rereads))
-    return rows
-
-
-def results(seeds: int = 20, jobs: int = 2) -> dict[str, Any]:
-    """Everything that notebook 07 reads from ``data/results/bench1.json``, with its command and hash."""
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        sourced = list(pool.map(_sourced, [(name, seeds) for name in curves()]))
-    body = {
-        "command": f"python -m labkit.bench1.bench {seeds}",
-        "simulated": True,
-        "perfect": table(seeds).to_json(),
-        "two_seeds": [o.to_json() for n in ("unbounded", "budgeted") for o in table(2, _steep()).outcomes[n]],
-        "sourced": [{"name": name, **made} for name, made in zip(curves(), sourced, strict=True)],
-        "map": [_plain(c) for c in map_cells(seeds=seeds, jobs=jobs)],
-        "careless": [_plain(c) for c in map_cells(HALVES, (0.0,), WINDOWS[-1:], seeds=seeds, jobs=jobs, drop=1)],
-        "occupied": {
-            "curve": "GPT-4o, NoLiMa",
-            "rows": occupied(curves()["GPT-4o, NoLiMa"], (0, 16_000, 32_000, 64_000), seeds=seeds),
-        },
-        "rereads": reread_check(seeds),
-    }
-    return {**body, "hash": content_hash(body)}
-
-
-def _plain(made: Cell) -> dict[str, Any]:
-    return {**asdict(made), "verdict": made.verdict}
-
-
-def _steep() -> Recall:
-    return curves()["Llama 3.3 70B, NoLiMa"]
-
-
-def _sourced(asked: tuple[str, int]) -> dict[str, Any]:
-    return table(asked[1], curves()[asked[0]]).to_json()
-
-
-def content_hash(body: dict[str, Any]) -> str:
-    """SHA-256 of the results, their hash left out."""
-    plain = {key: value for key, value in body.items() if key != "hash"}
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
-if __name__ == "__main__":
-    import sys
-
-    from labkit.files import atomic_write, data_path
-
-    made = results(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
-    atomic_write(data_path("results", "bench1.json"), json.dumps(made, indent=1) + "\n")
+    return Cell(half, k, hazard, room, seeds, made.passed("budgeted"), made.passed("unbounded"), drop, hand_off)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.bench1.agent import Recall
-from labkit.bench1.bench import Table, reread_check, table
+from labkit.bench1.bench import Table, table
+from labkit.bench1.maps import Rereads, reread_check
 from labkit.bench1.run import curves
 from labkit.errors import InputError, closest
 
@@ -22,16 +23,15 @@ class Benched:
     Parameters
     ----------
     table : Table
-    rereads : list of (int, int, int)
-        Seed, predicted, made.
+    rereads : Rereads
     """
 
     table: Table
-    rereads: list[tuple[int, int, int]]
+    rereads: Rereads
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"simulated": True, **self.table.to_json(), "rereads": [list(row) for row in self.rereads]}
+        return {"simulated": True, **self.table.to_json(), "rereads": [list(row) for row in self.rereads.rows]}
 
     def lines(self) -> list[str]:
         """The table for people."""
@@ -42,11 +42,7 @@ class Benched:
         rate, low, high = made["difference"]
         verdict = "budgeted wins" if low > 0 else "budgeted loses" if high < 0 else "the interval holds 0: a tie"
         out.append(f"budgeted less unbounded: {rate:+.0%}, from {low:+.0%} to {high:+.0%}; {verdict}")
-        predicted, done = (sum(row[i] for row in self.rereads) for i in (1, 2))
-        out.append(
-            f"re-reads at perfect recall: {predicted} predicted from the unbounded runs, {done} made; "
-            f"error {predicted - done:+d}"
-        )
+        out.append(f"re-reads: {self.rereads}")
         out.append("Seconds come from assumed rates of prefill and decode. One point of a map: see notebook 07.")
         return out
 
@@ -84,5 +80,5 @@ def benched(seeds: int, curve: str | None, say: Callable[[str], None]) -> Benche
             yield seed
             say(f"seed {seed + 1} of {seeds}, {time.monotonic() - start:.0f} s")
 
-    made = table(seeds, Recall() if curve is None else known[curve], progress=progress)
-    return Benched(made, reread_check(seeds))
+    recall = Recall() if curve is None else known[curve]
+    return Benched(table(seeds, recall, progress=progress), reread_check(seeds, recall))

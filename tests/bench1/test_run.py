@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from labkit.bench1.agent import Agent, Move, Recall, SiteRecord, seen
-from labkit.bench1.bench import content_hash, difference, table, wilson
+from labkit.bench1.bench import difference, table, wilson
+from labkit.bench1.results import content_hash
 from labkit.bench1.run import curves, play, policies, run
 from labkit.bench1.tools import Tools
 from labkit.errors import InputError
