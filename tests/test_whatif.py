@@ -20,6 +20,7 @@ from labkit.replay.replay import replay
 from labkit.replay.session_sizes import session_sizes
 from labkit.replay.whatif import BAR, whatif
 
+SONNET = "claude-sonnet-4-6"
 OPUS = "claude-opus-4-5"  # read 0.5, written 6.25 for 5 minutes and 10 for an hour
 
 
@@ -130,6 +131,17 @@ def test_passing_the_window_is_said() -> None:
     assert answer.overflow is not None
     assert any("passes the model's window of 200,000 tokens" in w for w in answer.warnings)
     assert whatif(reading(5)).overflow is None
+
+
+def test_a_change_of_the_model_is_said() -> None:
+    trace = reading()
+    half = len(trace.requests) // 2
+    changed = replace(
+        trace, requests=tuple(replace(r, model=SONNET if r.index > half else r.model) for r in trace.requests)
+    )
+    assert not any("another model" in w for w in whatif(trace, Policy(trigger=30_000)).warnings)
+    said = whatif(changed, Policy(trigger=30_000)).warnings
+    assert any(w.startswith(f"request {half + 1} went to another model") for w in said)
 
 
 def test_a_result_that_is_quoted_after_it_was_removed() -> None:

@@ -6,7 +6,6 @@ where the cache model reproduces what the provider recorded, as a range, with it
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,28 +16,18 @@ from labkit.price.prices import find_model
 from labkit.record.calibrate import starts_midway
 from labkit.record.edits import unedited
 from labkit.record.growth import SHARE, check_growth
-from labkit.record.sizes import Sizes
-from labkit.record.trace import Request, Trace, Usage
+from labkit.record.trace import Trace
 from labkit.replay.asrun import reproduce
 from labkit.replay.audit_cost import price_on, unpriced
-from labkit.replay.audit_rewrites import rewrites
 from labkit.replay.lifetime import Lifetime, recorded_lifetime, relived
-from labkit.replay.replay import Replay, replay
+from labkit.replay.replay import Replay
 from labkit.replay.session_sizes import session_sizes, with_results
+from labkit.replay.whatif_cost import both_replays, recorded_dollars, reread_dollars, summary_dollars
 
 __all__ = ["BAR", "WhatIf", "session_rules", "whatif"]
 
 BAR = 0.9
 """Share of the cache reads that the as-run replay must reproduce before a what-if is given."""
-
-# A summary written by a model is an answer of so many tokens (low, high), and so much is attached again
-# after it where the session has no compaction of its own to tell.
-_SUMMARY = (1_500, 6_000)
-_REATTACHED = 25_000
-
-# One word can be met again by chance, three of one result hardly. A call is so many output tokens.
-_SURE = 3
-_CALL = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,21 +189,19 @@ def whatif(trace: Trace, policy: Policy | None = None, *, lifetime: Lifetime | N
     sizes = session_sizes(trace, base)
     window = _window(trace)
     try:
-        central = _both(base, policy, rules, sizes, was, lifetime or was)
-        around = [
-            _both(base, policy, rules, with_results(base, sizes, f), was, lifetime or was) for f in _factors(policy)
-        ]
+        sized = [sizes, *(with_results(base, sizes, factor) for factor in _factors(policy))]
+        central, *around = [both_replays(base, policy, rules, each, was, lifetime or was) for each in sized]
     except EditRefused as error:
         return replace(answer, refused=str(error))
     naive, changed, nothing, managed = central
-    reread, uses = _reread(base, sizes, changed, lifetime or was)
-    summaries = _summaries(trace, base, changed)
+    reread, uses = reread_dollars(base, sizes, changed, lifetime or was)
+    summaries = summary_dollars(trace, base, changed)
     savings = [nothing - managed, *(n - m for _, _, n, m in around)]
     charge = (reread[0] + summaries[0], reread[1] + summaries[1])
     middle = (charge[0] + charge[1]) / 2
     return replace(
         answer,
-        recorded=_recorded(base, naive),
+        recorded=recorded_dollars(base, naive),
         nothing=nothing,
         managed=managed + middle,
         saving=(min(savings) - charge[1], savings[0] - middle, max(savings) - charge[0]),
@@ -260,81 +247,18 @@ def _factors(policy: Policy) -> tuple[float, ...]:
     return () if policy.trigger is None else (1 - SHARE, 1 + SHARE)
 
 
-def _both(
-    base: Trace, policy: Policy, rules: CacheRules, sizes: Sizes, was: Lifetime, becomes: Lifetime
-) -> tuple[Replay, Replay, float, float]:
-    naive = replay(base, Policy.nothing(), _living(rules, was), sizes=sizes)
-    changed = replay(base, policy, _living(rules, becomes), sizes=sizes)
-    return naive, changed, _dollars(base, naive, was), _dollars(base, changed, becomes)
-
-
-def _living(rules: CacheRules, lifetime: Lifetime) -> CacheRules:
-    return replace(rules, ttl=rules.ttl_1h, ttl_1h=rules.ttl_1h) if lifetime == "1h" and rules.ttl_1h else rules
-
-
-def _dollars(base: Trace, run: Replay, lifetime: Lifetime) -> float:
-    spent = []
-    for request, row in zip(base.requests, run.rows, strict=True):
-        written = row.input - row.uncached - row.read_cold
-        long = lifetime == "1h"
-        usage = Usage(row.uncached, row.read_cold, 0 if long else written, written if long else 0, row.output)
-        spent.append(price_on(request).request_cost(usage))
-    return math.fsum(spent)
-
-
-def _recorded(base: Trace, naive: Replay) -> float:
-    """The recorded input, with the outputs the replay takes, so that the two can be compared."""
-    return math.fsum(
-        price_on(request).request_cost(replace(request.usage, output=row.output))
-        for request, row in zip(base.requests, naive.rows, strict=True)
-        if request.usage is not None
-    )
-
-
-def _reread(
-    base: Trace, sizes: Sizes, changed: Replay, lifetime: Lifetime
-) -> tuple[tuple[float, float], tuple[int, int]]:
-    """What it costs to get again what was removed and used later: one more request, and the result written."""
-    used: dict[int, set[str]] = {}
-    requests: dict[int, set[int]] = {}
-    for need in changed.unmet:
-        used.setdefault(need.source, set()).add(need.excerpt)
-        requests.setdefault(need.source, set()).add(need.request)
-
-    def again(source: int, request: int) -> float:
-        prompt, size, long = changed.rows[request - 1].input, sizes.blocks[source], lifetime == "1h"
-        card = price_on(base.requests[request - 1]).at(prompt)
-        return card.cost(read=prompt, write_5m=0 if long else size, write_1h=size if long else 0, output=_CALL)
-
-    surely = [source for source, excerpts in used.items() if len(excerpts) >= _SURE]
-    low = math.fsum(again(source, min(requests[source])) for source in surely)
-    high = math.fsum(again(source, request) for source in used for request in sorted(requests[source]))
-    return (low, high), (len(surely), len(used))
-
-
-def _summaries(trace: Trace, base: Trace, changed: Replay) -> tuple[float, float]:
-    """The calls that would write the summaries, and what a harness attaches again after them."""
-    known = [r.reattached for r in rewrites(trace) if r.reattached]
-    attached = max(known, default=_REATTACHED)
-    low = high = 0.0
-    cuts = [e for e in changed.events if e.kind == "compacted" and e.messages and e.request <= len(changed.rows)]
-    for n, event in enumerate(cuts):
-        request: Request = base.requests[event.request - 1]
-        before = changed.rows[event.request - 1].input + event.freed
-        card = price_on(request).at(before)
-        until = cuts[n + 1].request if n + 1 < len(cuts) else len(changed.rows)
-        carried = until - event.request
-        low += card.cost(read=before, output=_SUMMARY[0])
-        high += card.cost(read=before + attached * carried, write_5m=attached, output=_SUMMARY[1])
-    return low, high
-
-
 def _warnings(trace: Trace, base: Trace, naive: Replay, window: int | None) -> tuple[str, ...]:
     found = [w for w in base.warnings if w not in trace.warnings]
     past = naive.passes(window)
     if past is not None:
         found.append(
             f"unedited, request {past} passes the model's window of {window:,} tokens: the harness would have compacted"
+        )
+    switched = reproduce(trace).switched
+    if switched:
+        found.append(
+            f"request {switched[0]:,} went to another model, which has a cache of its own: both replays keep one for "
+            "all, so what the change of models wrote again is not in them"
         )
     if trace.edits:
         found.append(
