@@ -10,6 +10,7 @@ from labkit.record.load import load
 from labkit.record.trace import Block, Edit, Request, Trace, Usage
 from labkit.replay.asrun import reproduce
 from labkit.replay.audit import audit
+from labkit.replay.audit_notes import thinking_switched
 from labkit.replay.causes import causes, writes_by_cause
 
 
@@ -131,6 +132,49 @@ def test_a_change_of_the_model_is_said():
     (said,) = [w for w in audit(trace).warnings if "another model" in w]
     assert said.startswith("request 2 went to another model, whose cache did not hold the context")
     assert writes_by_cause(trace)["edit"] == 9_900
+
+
+def turns(*thinks: bool) -> tuple[Block, ...]:
+    """A user's text a request, answered with thinking or without."""
+    blocks = []
+    for i, thinking in enumerate(thinks, 1):
+        blocks.append(Block("text", "user", "Go on.", request=i))
+        blocks += [Block("thinking", "assistant", "Hm.", request=i + 1)] if thinking else []
+        blocks.append(Block("text", "assistant", "Done.", request=i + 1))
+    return tuple(blocks)
+
+
+@pytest.mark.parametrize(
+    ("thinks", "reads", "found"),
+    [
+        ((False, True, True), (18_000, 88_500), [2]),  # switched on: only system prompt and tools are read
+        ((True, False, False), (18_000, 88_500), [2]),  # and off
+        ((True, True, True), (18_000, 88_500), []),  # a fall for another reason
+        ((False, True, True), (90_000, 90_500), []),  # no fall
+        ((False, True, True), (0, 88_500), []),  # nothing was read at all: not this
+    ],
+)
+def test_thinking_that_was_switched_is_a_guess_and_no_cause(thinks, reads, found):
+    usages = [Usage(3, 0, 90_000), *(Usage(3, read, 90_500 - read) for read in reads)]
+    trace = replace(session(*usages), blocks=turns(*thinks))
+    run = reproduce(trace)
+    assert [p.request for p in thinking_switched(trace, run)] == found
+    said = [w for w in audit(trace).warnings if "thinking seems to have been switched" in w]
+    assert len(said) == len(found)
+    assert all("72,500 of the tokens that stand as unexplained" in w for w in said)
+    if found:
+        assert next(p for p in run.predictions if p.request == 2).cause == "unexplained"
+
+
+def test_real_sessions_in_which_thinking_was_switched(real, capsys):
+    runs = [(trace, reproduce(trace)) for trace in real]
+    guessed = sum(p.written for trace, run in runs for p in thinking_switched(trace, run))
+    nothing = sum(writes_by_cause(trace, run)["unexplained"] for trace, run in runs)
+    with capsys.disabled():
+        print(f"\nunexplained writes: {nothing:,} tokens, {guessed:,} of them where thinking seems to have been switched")
+            f"\nunexplained writes: {nothing:,} tokens, of which {guessed:,} where thinking seems to have been switched"
+        )
+    assert 0.5 * nothing < guessed < nothing
 
 
 def test_a_real_session_that_changes_models(corpus):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from labkit.record.calibrate import Calibration, starts_midway
 from labkit.record.trace import Trace
-from labkit.replay.asrun import reproduce
+from labkit.replay.asrun import AsRun, Prediction, reproduce
 from labkit.replay.audit_cost import unpriced
 
 __all__ = ["notes"]
@@ -28,12 +30,21 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
     if trace.requests and starts_midway(trace):
         found.append("the record starts in the middle of a session: what came before it stands in the residual")
     found += _without_price(trace)
-    switched = reproduce(trace).switched
+    run = reproduce(trace)
+    switched = run.switched
     if switched:
         where = ", ".join(f"{index:,}" for index in switched[:5]) + (", ..." if switched[5:] else "")
         found.append(
             f"request {where} went to another model, whose cache did not hold the context: what was written there "
             "stands with the edits"
+        )
+    toggled = thinking_switched(trace, run)
+    if toggled:
+        where = ", ".join(f"{p.request:,}" for p in toggled[:5]) + (", ..." if toggled[5:] else "")
+        found.append(
+            f"request {where}: thinking seems to have been switched on or off there, after which the provider reads no "
+            f"message from the cache; that would explain {sum(p.written for p in toggled):,} of the tokens that stand "
+            "as unexplained"
         )
     falls = _unlogged_falls(trace)
     if falls:
@@ -43,6 +54,35 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
             "what left is not known, so from there on the residual is too low"
         )
     return found
+
+
+def thinking_switched(trace: Trace, run: AsRun) -> list[Prediction]:
+    """Unexplained falls of the cache read where a user's text is answered with thinking and the one before was not.
+
+    Parameters
+    ----------
+    trace : Trace
+    run : AsRun
+        Of the trace.
+
+    Returns
+    -------
+    list of Prediction
+        A guess from the answers, so they stay unexplained. Changed thinking parameters leave the system prompt
+        and the tools cached and no message (https://platform.claude.com/docs/en/build-with-claude/prompt-caching).
+    """
+    asked = sorted({b.request for b in trace.blocks if b.kind == "text" and b.role == "user"})
+    thought = {b.request - 1 for b in trace.blocks if b.kind == "thinking"}
+    answered = {b.request - 1 for b in trace.blocks if b.role == "assistant"}
+    before = {now: last for last, now in pairwise(i for i in asked if i in answered)}
+    return [
+        p
+        for p in run.predictions
+        if p.cause == "unexplained"
+        and 0 < p.read < 0.9 * p.baseline
+        and p.request in before
+        and (p.request in thought) != (before[p.request] in thought)
+    ]
 
 
 def _without_price(trace: Trace) -> list[str]:
