@@ -171,9 +171,7 @@ def test_real_sessions_in_which_thinking_was_switched(real, capsys):
     guessed = sum(p.written for trace, run in runs for p in thinking_switched(trace, run))
     nothing = sum(writes_by_cause(trace, run)["unexplained"] for trace, run in runs)
     with capsys.disabled():
-        print(f"\nunexplained writes: {nothing:,} tokens, {guessed:,} of them where thinking seems to have been switched")
-            f"\nunexplained writes: {nothing:,} tokens, of which {guessed:,} where thinking seems to have been switched"
-        )
+        print(f"\nunexplained writes: {nothing:,} tokens, of which {guessed:,} where thinking was perhaps switched")
     assert 0.5 * nothing < guessed < nothing
 
 
