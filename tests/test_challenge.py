@@ -169,6 +169,16 @@ def test_it_never_raises(policy: Any, capsys: pytest.CaptureFixture[str]) -> Non
     assert said.count("\n") == 1
 
 
+def test_an_object_that_raises_everywhere_is_no_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    class Bad:
+        @property
+        def __class__(self) -> type:  # type: ignore[override]
+            raise RuntimeError("no")
+
+    challenge(Bad())
+    assert "is no policy" in capsys.readouterr().out
+
+
 def test_it_says_why_a_policy_does_not_count(capsys: pytest.CaptureFixture[str]) -> None:
     challenge({"keep": 0})
     said, line = capsys.readouterr().out.splitlines()

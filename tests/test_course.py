@@ -254,12 +254,16 @@ class Hostile:
     def __repr__(self) -> str:
         raise RuntimeError("no")
 
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("no")
 
-@pytest.mark.parametrize("bad", ["five", float("nan"), float("inf"), True, [1], 1j, Hostile()])
-def test_what_is_no_number_is_not_kept(bad: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    predict("01.p1", bad, 5)
-    predict("01.p1", 1, bad)
-    assert capsys.readouterr().out.count("not kept") == 2
+
+def test_what_is_no_number_is_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    for bad in ("five", float("nan"), float("inf"), 10**400, True, [1], 1j, Hostile()):
+        predict("01.p1", bad, 5)
+        predict("01.p1", 1, bad)
+        assert capsys.readouterr().out.count("not kept") == 2
     assert memory.recall()["predictions"] == {}
 
 
@@ -377,6 +381,15 @@ def test_a_home_that_cannot_be_written_is_harmless(learner: Path, capsys: pytest
     assert "It cannot be kept" in out
     assert "PASS" in out
     assert "cannot be written" in out
+
+
+def test_a_home_of_nobody_is_harmless(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("LABKIT_HOME", "~no-such-user-here/lab")
+    monkeypatch.setattr(memory, "atomic_write", lambda *a: (_ for _ in ()).throw(OSError("no such user")))
+    predict("01.p1", 1, 2)
+    check("00.1", 123_000)
+    progress(reset=True)
+    assert "It cannot be kept" in capsys.readouterr().out
 
 
 def test_a_folder_where_the_file_should_be_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,12 +90,9 @@ def challenge(policy: Any) -> None:
     doing nothing scores 0: beat it
     """
     try:
-        made = score(load_policy(policy))
+        made = score(_loaded(policy))
     except LabError as error:
         print(f"not scored: {error}")
-        return
-    except (TypeError, ValueError, OSError):
-        print(f'not scored: {shown(policy)} is no policy: give {{"trigger": 60_000, "keep": 4}}, a preset or a file')
         return
     if made.policy == Policy.nothing():
         print("doing nothing scores 0: beat it")
@@ -107,6 +104,16 @@ def challenge(policy: Any) -> None:
             f"support-40 {made.here:+.1%}, with cheaper reads {made.cheap:+.1%}, on runs not shown {made.unseen:+.1%}"
         )
     print(made.line)
+
+
+def _loaded(policy: Any) -> Policy:
+    try:
+        return load_policy(policy)
+    except LabError:
+        raise
+    except Exception:  # anything may be given
+        known = '{"trigger": 60_000, "keep": 4}, a preset or a file'
+        raise InputError(f"{shown(policy)} is no policy: give {known}") from None
 
 
 @lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.course.exercise import Case, Exercise, Report
 from labkit.course.limit import Stopped, TooLong, limited
 
-__all__ = ["judge", "named", "shown"]
+__all__ = ["calm", "judge", "named", "shown"]
 
 SECONDS = 10.0
 """Time for one answer on all cases together; the solutions take milliseconds."""
@@ -25,7 +25,7 @@ class _Raised:
     """Stands for the output of an answer that raised; equal to nothing that did not raise the same."""
 
     def __init__(self, error: BaseException) -> None:
-        self.line = _calm(lambda: _last_line(error), type(error).__name__)
+        self.line = calm(lambda: _last_line(error), type(error).__name__)
 
 
 def judge(exercise: Exercise, answer: Any) -> Report:
@@ -85,12 +85,18 @@ def _judge(exercise: Exercise, answer: Any, cases: list[Case], tried: list[Case]
     case, output = cases[at], outputs[at]
     got = output.line if type(output) is _Raised else _shown(output, exercise.words)
     first = (_input(exercise, case, answer), _shown(case.expected, exercise.words), got)
-    why = _why(exercise, cases, outputs, at) or _calm(lambda: _kinds(output, case.expected), "")
+    why = _why(exercise, cases, outputs, at) or calm(lambda: _kinds(output, case.expected), "")
     return Report(id, True, sum(right), total, first, why, exercise.tolerance)
 
 
-def _calm(call: Callable[[], Any], otherwise: Any) -> Any:
-    """What a call gives, or something else if it raises: a learner's object may raise anything, anywhere."""
+def calm(call: Callable[[], Any], otherwise: Any) -> Any:
+    """What a call gives, or something else if it raises: a learner's object may raise anything, anywhere.
+
+    Examples
+    --------
+    >>> calm(lambda: 1 / 0, "no number")
+    'no number'
+    """
     try:
         return call()
     except (Stopped, TooLong):
@@ -115,12 +121,12 @@ def _output(exercise: Exercise, answer: Any, case: Case) -> Any:
 
 
 def _unfilled(answer: Any) -> bool:
-    return bool(_is_mapping(answer) and _calm(lambda: all(v is None or v is ... for v in answer.values()), False))
+    return bool(_is_mapping(answer) and calm(lambda: all(v is None or v is ... for v in answer.values()), False))
 
 
 def _is_mapping(answer: Any) -> bool:
     # By type: __class__ of an object may be anything.
-    return bool(_calm(lambda: issubclass(type(answer), Mapping), False))
+    return bool(calm(lambda: issubclass(type(answer), Mapping), False))
 
 
 def _nothing(output: Any) -> bool:
@@ -132,13 +138,13 @@ def _stub() -> None: ...
 
 def _is_stub(answer: Any, outputs: Sequence[Any]) -> bool:
     """Whether a function was left as it was: it compiles to as little code as ours, or says that it comes later."""
-    code = _calm(lambda: answer.__code__.co_code, None)
+    code = calm(lambda: answer.__code__.co_code, None)
     later = any(type(output) is _Raised for output in outputs)
     return later or (type(code) is bytes and len(code) <= len(_stub.__code__.co_code))
 
 
 def _name(answer: Any) -> str:
-    name = _calm(lambda: answer.__name__, "")
+    name = calm(lambda: answer.__name__, "")
     return name if type(name) is str and name.isidentifier() else "answer"
 
 
@@ -180,7 +186,7 @@ def _same(got: Any, expected: Any, tolerance: float) -> bool:
     if type(got) is _Raised or type(expected) is _Raised:
         return type(got) is type(expected) and got.line == expected.line
     # An answer may be an array, or anything whose comparison fails.
-    return bool(_calm(lambda: _equal(got, expected, tolerance), False))
+    return bool(calm(lambda: _equal(got, expected, tolerance), False))
 
 
 def _equal(got: Any, expected: Any, tolerance: float) -> bool:
@@ -232,8 +238,8 @@ def shown(value: Any) -> str:
 
 
 def _shown(value: Any, words: Callable[[Any], str]) -> str:
-    unknown = f"a {_calm(lambda: str(type(value).__name__), 'thing')} that cannot be shown"
-    return str(_calm(lambda: _line(words(value)), None) or _calm(lambda: _line(repr(value)), unknown))
+    unknown = f"a {calm(lambda: str(type(value).__name__), 'thing')} that cannot be shown"
+    return str(calm(lambda: _line(words(value)), None) or calm(lambda: _line(repr(value)), unknown))
 
 
 def _line(text: str) -> str:

@@ -6,6 +6,7 @@ A missing, damaged or read-only file is never an error: the course then remember
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ SHELVES = ("checks", "predictions")
 
 def path() -> Path:
     """Where the file is, whether or not it exists."""
-    return home() / "progress.json"
+    try:
+        folder = home()
+    except RuntimeError:  # LABKIT_HOME names a user who is not there: then the path is as bad as any that is missing
+        folder = Path(os.environ["LABKIT_HOME"])
+    return folder / "progress.json"
 
 
 def recall() -> dict[str, dict[str, dict[str, Any]]]:

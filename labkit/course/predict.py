@@ -7,7 +7,7 @@ import numbers
 from dataclasses import dataclass
 
 from labkit.course import memory
-from labkit.course.judge import named, shown
+from labkit.course.judge import calm, named, shown
 
 LOST = "It cannot be kept: see labkit doctor."
 
@@ -163,12 +163,14 @@ def _verdict(low: float, high: float, true: float) -> str:
 
 def _number(value: object) -> float | None:
     """A finite number as a plain int or float; ``None`` for anything else, bools included."""
+    found: float | None = calm(lambda: _finite(value), None)
+    return found
+
+
+def _finite(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return None
-    try:
-        plain = float(value)
-    except (OverflowError, ValueError, TypeError):
-        return None
+    plain = float(value)
     if not math.isfinite(plain):
         return None
     return int(plain) if plain == int(plain) else plain
