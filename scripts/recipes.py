@@ -14,6 +14,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ def elsewhere() -> Iterator[None]:
     """A folder of its own, so that a recipe may write files."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="recipes-") as folder:
-        (Path(folder) / "data").symlink_to(ROOT / "data", target_is_directory=True)
+        shutil.copytree(ROOT / "data" / "sessions", Path(folder) / "data" / "sessions")
         os.chdir(folder)
         try:
             yield

@@ -89,9 +89,13 @@ if ! done_before lab; then
         say "The installation failed; the lines above say why. It needs the network this one time."
         exit 1
     fi
-    # Compiled sweeps: only where a ready-made wheel exists, never a compiler run on a learner's machine.
+    # Compiled sweeps, and notebook 07's parser: only where a ready-made wheel exists, never a compiler run on a
+    # learner's machine.
     if ! install --only-binary numba,llvmlite,numpy -e '.[fast]' 2>"$venv/fast.log"; then
         say "No ready-made numba for this Python: the lab works, large sweeps are slower (details: $venv/fast.log)."
+    fi
+    if ! install --only-binary tree-sitter,tree-sitter-typescript -e '.[bench1]' 2>"$venv/bench1.log"; then
+        say "No ready-made tree-sitter for this Python: all but notebook 07 works (details: $venv/bench1.log)."
     fi
     # JupyterLab would ask at its first start whether it may fetch news; it need not.
     settings=$venv/share/jupyter/lab/settings

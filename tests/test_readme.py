@@ -32,3 +32,31 @@ def test_links_lead_somewhere() -> None:
 def test_every_make_target_is_told_and_there() -> None:
     made = set(re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))) - {"help"}
     assert set(re.findall(r"`make ([a-z]+)", TEXT)) == made
+
+
+def installs(text: str) -> list[tuple[str, str]]:
+    """What each call of pip installs, and from which ready-made wheels only."""
+    found = []
+    for line in text.splitlines():
+        if extras := re.search(r"""install\b.*-e ['"]?\.(?:\[([\w,]+)\])?""", line):
+            only = re.search(r"--only-binary (\S+)", line)
+            found.append((extras[1] or "", only[1] if only else ""))
+    return found
+
+
+def test_powershell_installs_what_make_does() -> None:
+    windows = TEXT.partition("### Windows")[2].partition("\n## ")[0]
+    shell = (ROOT / "scripts" / "setup.sh").read_text(encoding="utf-8")
+    assert len(installs(windows)) == 4
+    assert installs(windows) == installs(shell)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for words in ("jupyterlab --ip=127.0.0.1", "00_start_here.ipynb", "check.py"):
+        assert words in windows and words in makefile, words
+
+
+def test_conda_gets_what_make_does() -> None:
+    conda = (ROOT / "environment.yml").read_text(encoding="utf-8")
+    assert "-e .[bench1]" in conda and "numba" in conda  # the bounds are compared in test_environment
+    told = TEXT.partition("### conda")[2].partition("###")[0]
+    assert "conda env create -f environment.yml" in told
+    assert re.search(r"(?m)^name: (.+)$", conda)[1] in told  # type: ignore[index]

@@ -21,7 +21,7 @@ def _parser() -> Any:
         import tree_sitter
         import tree_sitter_typescript
     except ImportError as error:
-        raise InputError(f"{error.name} is not installed: pip install 'labkit[bench1]'") from error
+        raise InputError(f"{error.name} is not installed: run 'make lab', or pip install -e '.[bench1]'") from error
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_typescript.language_typescript()))
 
 
