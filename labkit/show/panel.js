@@ -41,7 +41,22 @@ function render({ model, el }) {
     if (!plotly) return;
     const { data, layout } = structuredClone(model.get("spec"));
     const config = { displayModeBar: false, responsive: false, doubleClick: "reset" };
-    drawing = drawing.then(() => plotly.react(plot, data, layout, config)).catch(console.error);
+    drawing = drawing.then(() => plotly.react(plot, data, layout, config)).then(listen).catch(console.error);
+  };
+  // A trace whose meta names controls moves them when one of its points is clicked. The same can be done from the
+  // keyboard with the controls themselves.
+  let listens = false;
+  let clicks = 0;
+  const listen = () => {
+    if (listens) return;
+    listens = true;
+    plot.on("plotly_click", (event) => {
+      const point = event.points.find((one) => one.data.meta?.controls);
+      if (!point) return;
+      const values = Object.entries(point.data.meta.controls).map(([control, key]) => [control, point[key]]);
+      model.set("clicked", { ...Object.fromEntries(values), "": ++clicks });
+      model.save_changes();
+    });
   };
   const name = () => {
     plot.setAttribute("role", "img");

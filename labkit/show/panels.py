@@ -28,6 +28,7 @@ from labkit.replay.isolation_form import Work
 from labkit.show import (
     bench_views,
     cache_views,
+    frontier_views,
     handoff_views,
     isolation_views,
     memory_views,
@@ -42,6 +43,7 @@ __all__ = [
     "bench1",
     "billed",
     "cache",
+    "frontier",
     "handoff",
     "isolation",
     "ladder",
@@ -217,8 +219,24 @@ def memory(trace: Trace) -> Any:
     return _panel(lambda: memory_views.memory(trace))
 
 
+def frontier(frame: Any) -> Any:
+    """The policies of a sweep that are worth looking at: click one, in the figure or in the list.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of :func:`labkit.sweep`, with one trace.
+
+    Returns
+    -------
+    ipywidgets.VBox or plotly.graph_objects.Figure
+        As for :func:`billed`.
+    """
+    return _panel(lambda: frontier_views.frontier_setup(frame))
+
+
 def sweeps(traces: Sequence[Trace], base: Any = "article", *, prices: Prices | None = None) -> Any:
-    """A map of trigger and keep: choose the price of a read, the run, and the floor.
+    """A map of trigger and keep over the replay at one point of it: move the point, or click on the map.
 
     Parameters
     ----------
@@ -319,6 +337,7 @@ class Panel:
         view, trouble = _try(setup, self.values())
         shown = view.figure if view else setup.fallback or {"data": [], "layout": {}}
         self.figure = _picture(shown, {c.name: c.label for c in setup.controls})
+        self.figure.observe(lambda change: self._clicked(change["new"]), "clicked")
         self.numbers = w.HTML(layout={"margin": "0"})
         self.words = w.HTML(layout={"margin": "0"})
         self.words.add_class("labkit-words")
@@ -385,6 +404,20 @@ class Panel:
             self.figure.spec = _whole(view.figure)
         self._say(view, trouble if not view else "")
 
+    def _clicked(self, point: Mapping[str, Any]) -> None:
+        """Move the controls that a clicked point of the figure stands for."""
+        known = {control.name: control for control in self.setup.controls}
+        self._holding = True
+        try:
+            for name, value in point.items():
+                control = known.get(name)
+                if control is None or (control.choices and value not in control.choices.values()):
+                    continue
+                self.controls[name].value = value if control.choices else round(value)
+        finally:
+            self._holding = False
+        self._moved(None)
+
     def _reset(self) -> None:
         self._holding = True
         try:
@@ -415,6 +448,7 @@ def _picture(shown: Spec, labels: dict[str, str]) -> Any:
         alt = traitlets.Unicode().tag(sync=True)
         labels = traitlets.Dict().tag(sync=True)
         height = traitlets.Int(HEIGHT).tag(sync=True)
+        clicked = traitlets.Dict().tag(sync=True)
 
     picture = Picture(spec=_whole(shown), labels=labels)
     picture.on_msg(lambda _, message, __: _send_library(picture) if message == {"ask": "library"} else None)

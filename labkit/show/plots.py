@@ -21,12 +21,14 @@ from labkit.show.allocation_plots import describe_allocation, fig_allocation
 from labkit.show.bars import fig_audit, fig_results
 from labkit.show.bench_views import describe_bench1, fig_bench1
 from labkit.show.cache_plots import describe_read_price, fig_read_price, read_price, with_pauses
+from labkit.show.frontier_plots import describe_frontier, fig_frontier
 from labkit.show.handoff_views import describe_lanes, fig_lanes
 from labkit.show.isolation_views import describe_isolation, fig_isolation
 from labkit.show.memory_plots import describe_memory, fig_memory
 from labkit.show.options import describe_decision, describe_options, fig_options
 from labkit.show.recall_plots import describe_recall, fig_recall
 from labkit.show.style import DRAWN, INK, STYLES, Spec, about, count, round_up, share, spec, title_case
+from labkit.show.sweep_multiples import describe_sweeps, fig_sweeps
 from labkit.show.sweep_plots import describe_sweep, fig_sweep
 from labkit.show.timeline import describe_session, fig_session
 from labkit.show.words import (
@@ -46,6 +48,7 @@ __all__ = [
     "describe_bench1",
     "describe_billed",
     "describe_decision",
+    "describe_frontier",
     "describe_isolation",
     "describe_ladder",
     "describe_lanes",
@@ -57,10 +60,12 @@ __all__ = [
     "describe_results",
     "describe_session",
     "describe_sweep",
+    "describe_sweeps",
     "fig_allocation",
     "fig_audit",
     "fig_bench1",
     "fig_billed",
+    "fig_frontier",
     "fig_isolation",
     "fig_ladder",
     "fig_lanes",
@@ -72,6 +77,7 @@ __all__ = [
     "fig_results",
     "fig_session",
     "fig_sweep",
+    "fig_sweeps",
     "read_price",
     "with_pauses",
 ]
