@@ -190,6 +190,8 @@ def live(
     except LiveError as error:
         done = sum(map(len, outcomes.values()))
         raise LiveError(f"{done} of {seeds * len(chosen)} runs are done, in {folder}; {error}") from error
+    finally:
+        spoken.close()
     return Live(model, spoken.name, folder, seeds, purse.spent, {n: tuple(rows) for n, rows in outcomes.items()})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -109,7 +110,8 @@ def test_a_compaction_by_the_server_goes_back_as_it_came_and_is_billed(server: S
     server.reply = reply
     purse = Purse(5, Prices.from_multipliers(3, 15, read=1, write_5m=1, write_1h=1))
     log = Log(tmp_path / "s.jsonl")
-    made = live_run(0, live_policies()["server"], api("anthropic", server.url), MODEL, log, purse)
+    with closing(api("anthropic", server.url)) as spoken:
+        made = live_run(0, live_policies()["server"], spoken, MODEL, log, purse)
     back = [part for message in server.requests[5]["messages"] for part in message["content"]]
     assert summary in back
     assert made.input == 700 * made.requests + 9_000 and made.output == 20 * made.requests + 300
@@ -146,7 +148,8 @@ def test_a_run_goes_on_where_it_was_cut_off(server: Server, tmp_path: Path) -> N
     # Once more: everything is kept, nothing is asked, the same comes out.
     asked = len(server.requests)
     again = live(MODEL, 1, print, base_url=server.url, out=tmp_path, configurations="unbounded,budgeted")
-    assert (len(server.requests), again.outcomes, again.spent) == (asked, made.outcomes, made.spent)
+    assert (len(server.requests), again.outcomes) == (asked, made.outcomes)
+    assert again.spent == pytest.approx(made.spent)  # added up in another order
 
 
 def test_other_settings_and_damage_are_refused(server: Server, tmp_path: Path) -> None:
@@ -203,6 +206,7 @@ def test_what_a_model_does_wrong_is_an_answer_or_an_end(server: Server, tmp_path
         server.reply, server.stop_reason = lambda request: [{"type": "text", "text": "x"}], reason
         other = Log(tmp_path / f"{reason}.jsonl")
         assert live_run(0, live_policies()["unbounded"], spoken, MODEL, other, purse).end == end
+    spoken.close()
 
 
 def test_a_result_kept_whole_can_be_read_again(server: Server, tmp_path: Path) -> None:
@@ -220,7 +224,8 @@ def test_a_result_kept_whole_can_be_read_again(server: Server, tmp_path: Path) -
 
     server.reply = reply
     policy = replace(live_policies()["budgeted"], cap=60)
-    made = live_run(0, policy, api("anthropic", server.url), MODEL, Log(tmp_path / "s.jsonl"), Purse(5, prices(MODEL)))
+    with closing(api("anthropic", server.url)) as spoken:
+        made = live_run(0, policy, spoken, MODEL, Log(tmp_path / "s.jsonl"), Purse(5, prices(MODEL)))
     assert made.end == "premature stop"
     assert len(seen) == 2 and "left out" in seen[0] and "left out" not in seen[1]
     assert seen[1].count("\n") == 39

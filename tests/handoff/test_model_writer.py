@@ -47,12 +47,18 @@ SPENT = {"anthropic": Usage(uncached=400, output=90), "chat": Usage(uncached=40,
 def server() -> Iterator[Server]:
     with serving() as state:
         yield state
+    while OPEN:
+        OPEN.pop().close()
+
+
+OPEN: list[Any] = []
 
 
 def client(server: Server, kind: str = "anthropic") -> Any:
-    if kind == "anthropic":
-        return anthropic.Anthropic(base_url=server.url, api_key="dummy", max_retries=0)
-    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="dummy", max_retries=0)
+    url = server.url if kind == "anthropic" else f"{server.url}/v1"
+    sdk = anthropic.Anthropic if kind == "anthropic" else openai.OpenAI
+    OPEN.append(sdk(base_url=url, api_key="dummy", max_retries=0))
+    return OPEN[-1]
 
 
 def says(server: Server, said: Any, kind: str = "anthropic") -> None:
