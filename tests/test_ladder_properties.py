@@ -53,6 +53,7 @@ policies = st.builds(
     keep_recent=st.integers(0, 30),
     keep_recent_by=st.sampled_from(["messages", "tokens"]),
     keep_first=st.integers(0, 3),
+    trim=st.sampled_from([None, None, None, 0.0, 0.6, 1.0]),
     hand_off_above=st.sampled_from([None, None, 150]),
 )
 
@@ -208,6 +209,65 @@ def test_the_task_survives(parts, policy) -> None:
             manager.append(block)
         manager.step()
         assert any(parts[0][0].text.split("\n")[-1] in b.text for b in manager.blocks())
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(exchanges(), policies)
+def test_the_newest_answer_keeps_its_thinking_or_goes_whole(parts, policy) -> None:
+    manager = ContextManager(policy=policy, summarizer=Short(), count=quarter)
+    for part in parts:
+        for block in part:
+            manager.append(block)
+        manager.step()
+        said = [b for b in part if b.role == "assistant"]
+        here = {id(b) for b in manager.blocks()}
+        thought = [b for b in said if b.kind == "thinking"]
+        rest = [b for b in said if b.kind != "thinking"]
+        # A call may stand without its arguments, and so as another block.
+        if thought and rest and any(id(b) in here for b in rest):
+            event("something of it stays")
+            assert all(id(b) in here for b in thought)
+
+
+@pytest.mark.parametrize("by", ["compact", "trim"])
+@pytest.mark.parametrize(("messages", "stays"), [(1, True), (2, True), (3, True), (0, False)])
+def test_a_cut_in_the_newest_answer(by, messages, stays) -> None:
+    """Thinking, a call and its result: the cut falls behind the thinking, and moves in front of it."""
+    policy = replace(Policy.nothing(), trigger=1, floor=0, keep=None)
+    share = messages / 6
+    policy = replace(policy, compact_above=1, keep_recent=messages) if by == "compact" else replace(policy, trim=share)
+    manager = ContextManager(policy=policy, summarizer=Short(), count=quarter)
+    asked = {"tool": "look", "call_id": "1"}
+    thinking = Block("thinking", "assistant", "hm " * 40, 3)
+    for block in (
+        Block("text", "user", "The task. " * 40, 1),
+        *(Block("text", who, "so it is " * 40, 2) for who in ("assistant", "user", "user")),
+        thinking,
+        Block("call", "assistant", "look()", 3, **asked),
+        Block("result", "tool", "seen", 3, **asked),
+    ):
+        manager.append(block)
+    blocks = manager.prepare()
+    stays = stays and (by, messages) != ("trim", 1)  # a result without its call goes, and so all goes
+    assert (thinking in blocks) == stays
+    assert ({b.kind for b in blocks} >= {"call", "result"}) == stays
+
+
+def test_the_summary_that_holds_the_task_is_not_trimmed() -> None:
+    task, rest = (
+        Block("text", "user", "The task. " * 40, 1),
+        [Block("text", "user", f"and {n} " * 40, 2) for n in range(6)],
+    )
+    policy = replace(Policy.nothing(), trigger=1, floor=0, keep=None, compact_above=1, keep_recent=4, trim=0.4)
+    manager = ContextManager(policy=policy, summarizer=Short(), count=quarter)
+    for block in (task, *rest):
+        manager.append(block)
+    first, *others = manager.prepare()
+    assert first.kind == "summary" and others == rest[-2:]
+    kept = ContextManager(policy=replace(policy, keep_first=1), summarizer=Short(), count=quarter)
+    for block in (task, *rest):
+        kept.append(block)
+    assert kept.prepare()[0] == task  # and then a summary is cut like the rest
 
 
 def run_of(turns: int, size: int = 400) -> list[list[Block]]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from labkit.ladder.context import Context, Slot
 from labkit.ladder.events import Event
 from labkit.ladder.policy import Policy
-from labkit.ladder.rungs import Summarizer, Summary, summary_block
+from labkit.ladder.rungs import Summarizer, Summary, newest_thought, summary_block
 from labkit.record.tokens import MESSAGE_OVERHEAD
 from labkit.record.trace import Block
 
-__all__ = ["Compaction", "summary_span"]
+__all__ = ["Compaction", "summary_span", "thought_of_newest"]
 
 
 class Compaction:
@@ -102,8 +102,9 @@ def summary_size(summary: Summary, block: Block, count: Callable[[str], int]) ->
 def summary_span(context: Context, policy: Policy) -> tuple[int, int]:
     """Positions between which a summary may replace everything.
 
-    It leaves the first and the newest messages whole, never parts a call from its result, and does not
-    touch a call that still waits for its result; see :func:`labkit.ladder.rungs.summary_cut`.
+    It leaves the first and the newest messages whole, never parts a call from its result, nor the newest
+    answer's thinking from the rest of it, and does not touch a call that still waits for its result; see
+    :func:`labkit.ladder.rungs.summary_cut`.
     """
     slots = context.slots
     cut = _recent_from(context, policy)
@@ -111,8 +112,10 @@ def summary_span(context: Context, policy: Policy) -> tuple[int, int]:
     for waiting in context.waiting.values():
         cut = min([cut, *(slot.position for slot in waiting if slot.position > spoke)])
     looked_to = len(slots)
+    thought, last = thought_of_newest(context)
     while cut > 0:
         lower = min([cut, *_calls_before(slots[cut:looked_to])])
+        lower = thought if thought < lower <= last else lower
         while lower < len(slots) and context.same_message(lower):
             lower -= 1
         if lower == cut:
@@ -128,6 +131,16 @@ def summary_span(context: Context, policy: Policy) -> tuple[int, int]:
             break
         start = lower
     return start, cut
+
+
+def thought_of_newest(context: Context) -> tuple[int, int]:
+    """As :func:`labkit.ladder.rungs.newest_thought`, without a walk over the whole context."""
+    begin = len(context.slots)
+    for assistant in (False, True):
+        while begin and (context.slots[begin - 1].block.role == "assistant") is assistant:
+            begin -= 1
+    first, last = newest_thought([slot.block for slot in context.slots[begin:]])
+    return (begin + first, begin + last) if first >= 0 else (-1, -1)
 
 
 def _calls_before(slots: list[Slot]) -> list[int]:

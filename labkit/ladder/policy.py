@@ -103,7 +103,7 @@ class Policy:
         *Compact*: past the trigger, if the context is still larger than this after clearing, it is
         summarized; ``None`` for never.
     keep_recent : int
-        The newest messages that a summary leaves word for word.
+        The newest messages that a summary leaves word for word, the newest answer whole or not at all.
     keep_recent_by : {"messages", "tokens"}
         What ``keep_recent`` counts. By tokens, the newest message stays however large it is.
     keep_first : int

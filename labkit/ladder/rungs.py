@@ -25,6 +25,7 @@ __all__ = [
     "compact",
     "errors_in",
     "message_starts",
+    "newest_thought",
     "pair",
     "short",
     "speaks",
@@ -258,7 +259,8 @@ def summary_cut(blocks: Sequence[Block], keep_recent: int) -> int:
     """How many blocks, from the start, a summary may replace.
 
     It leaves the newest ``keep_recent`` messages whole, never parts a call from its result, and
-    does not touch a call that still waits for its result.
+    does not touch a call that still waits for its result. The newest answer's thinking goes with
+    the rest of it, or not at all.
 
     Examples
     --------
@@ -276,15 +278,38 @@ def summary_cut(blocks: Sequence[Block], keep_recent: int) -> int:
     # A user's text after an unanswered call means that nobody will answer it any more.
     spoke = max((i for i, b in enumerate(blocks) if b.role == "user" and b.kind != "result"), default=-1)
     waiting = [i for i, b in enumerate(blocks) if b.kind == "call" and i not in answered and i > spoke]
+    thought, last = newest_thought(blocks)
     cut = min([cut, *waiting])
     while True:
         calls = [call for result, call in pairs.items() if result >= cut > call]
         lower = min([cut, *calls])
+        lower = thought if thought < lower <= last else lower
         while 0 < lower < len(blocks) and lower not in starts:
             lower -= 1
         if lower == cut or cut == 0:
             return lower
         cut = lower
+
+
+def newest_thought(blocks: Sequence[Block]) -> tuple[int, int]:
+    """Positions of the first thinking in the newest answer and of that answer's last block.
+
+    Without thinking the first is -1 and the second too, so that nothing lies between them.
+
+    Examples
+    --------
+    >>> kinds = ("thinking", "call", "call", "result")
+    >>> newest_thought([Block(kind, "tool" if kind == "result" else "assistant", "x") for kind in kinds])
+    (0, 2)
+    """
+    last = len(blocks) - 1
+    while last >= 0 and blocks[last].role != "assistant":
+        last -= 1
+    first, i = -1, last
+    while i >= 0 and blocks[i].role == "assistant":
+        first = i if blocks[i].kind == "thinking" else first
+        i -= 1
+    return first, last if first >= 0 else -1
 
 
 def compact(

@@ -8,6 +8,7 @@ from itertools import groupby
 from labkit.ladder.context import Context
 from labkit.ladder.events import Event
 from labkit.ladder.policy import Policy
+from labkit.ladder.rungs import newest_thought, speaks
 from labkit.record.trace import Block
 
 __all__ = ["left_by_trim", "trim"]
@@ -25,9 +26,15 @@ def trim(context: Context, policy: Policy, request: int, check: Callable[[int], 
         Index of the request.
     check : callable
         Is told the first position that would change, and refuses where the edit is not allowed.
+
+    Notes
+    -----
+    A summary that stands where the task stood is not cut: another rung put it there, and Inspect has no such case.
+    Nor is the newest answer's thinking, where something else of that answer stays.
     """
     assert policy.trim is not None
     left = set(left_by_trim([slot.block for slot in context.slots], policy.trim))
+    left |= _never_cut(context, left)
     gone = [slot for slot in context.slots if slot.position not in left]
     if not gone or sum(slot.size for slot in gone) < policy.floor:
         return None
@@ -38,6 +45,19 @@ def trim(context: Context, policy: Policy, request: int, check: Callable[[int], 
     kept = context.intact_before(gone[0].position)
     freed = context.drop(gone)
     return Event(request, "trimmed", messages, freed, kept, unread, side=policy.edits_at, removed=freed)
+
+
+def _never_cut(context: Context, left: set[int]) -> set[int]:
+    """The summary that holds the task, and the thinking of a newest answer of which something else stays."""
+    blocks = [slot.block for slot in context.slots]
+    kept: set[int] = set()
+    summary = next((i for i, block in enumerate(blocks) if block.kind == "summary"), None)
+    if summary is not None and not any(speaks(block) for block in blocks[:summary]):
+        kept.add(summary)
+    first, last = newest_thought(blocks)
+    if first >= 0 and not left.isdisjoint(range(first, last + 1)):
+        kept |= {i for i in range(first, last + 1) if blocks[i].kind == "thinking"}
+    return kept
 
 
 def left_by_trim(blocks: Sequence[Block], share: float) -> list[int]:

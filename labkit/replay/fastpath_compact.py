@@ -10,10 +10,12 @@ from labkit.replay.fastpath_context import begin_units, intact_before, same_mess
 from labkit.replay.fastpath_names import (
     ABANDONED,
     B_ANSWER,
+    B_ASSISTANT,
     B_CALL,
     B_CAP,
     B_IS_RESULT,
     B_REQUEST,
+    B_THOUGHTS_BY,
     BOUND,
     C_ABANDONED,
     C_BILLED,
@@ -75,10 +77,26 @@ def first_abandoned(t: Any, s: Any) -> Any:
 
 
 @compiled
+def newest_thought(t: Any, s: Any) -> Any:
+    """The first thinking in the newest answer, and that answer's last block."""
+    blocks, here, v = t.b, s.b, s.v
+    last = v[LAST]
+    while last >= 0 and (here[S_STATE, last] == SUMMARY or not blocks[B_ASSISTANT, last]):
+        last = here[S_PRV, last]
+    first, i = -1, last
+    while i >= 0 and here[S_STATE, i] != SUMMARY and blocks[B_ASSISTANT, i]:
+        if blocks[B_THOUGHTS_BY, i + 1] > blocks[B_THOUGHTS_BY, i]:
+            first = i
+        i = here[S_PRV, i]
+    return first, last if first >= 0 else -1
+
+
+@compiled
 def with_calls(cut: int, t: Any, s: Any) -> Any:
-    """A cut moved back until no call is parted from its result and no message in two."""
+    """A cut moved back until no call is parted from its result, nor the newest thinking from its answer."""
     blocks, here, v = t.b, s.b, s.v
     looked_to = v[END]
+    thought, last = newest_thought(t, s)
     while cut > v[HEAD]:
         lower = cut
         i = cut if cut < v[END] else -1
@@ -87,6 +105,8 @@ def with_calls(cut: int, t: Any, s: Any) -> Any:
             if here[S_STATE, i] < SUMMARY and call >= 0 and call < lower and here[S_STATE, call] < SUMMARY:
                 lower = call
             i = here[S_NXT, i]
+        if thought < lower <= last:
+            lower = thought
         lower = start_of(lower, t, s)
         if lower == cut:
             break

@@ -16,9 +16,9 @@ __all__ = ["kernel"]
 @kept
 def kernel(  # type: ignore[no-untyped-def]
     knobs, idle, minimum, summary_tokens, summary_share, billed, overhead,
-    size, stub, is_result, request, starts, messages, is_start, call, stop, waiting, counted,
-    seen, held_at, held, stub_held_at, stub_held, at_start, due_at, due, need_source, need_counts, source_size, facts,
-    prefix, out,
+    size, stub, is_result, request, starts, messages, is_start, call, stop, waiting, thought, answered,
+    counted, seen, held_at, held, stub_held_at, stub_held, at_start, due_at, due, need_source, need_counts,
+    source_size, facts, prefix, out,
 ):  # fmt: skip
     """One row of ``out`` for each row of ``knobs``. Threads call it side by side on parts of both."""
     requests, n = stop.shape[0], size.shape[0]
@@ -82,7 +82,8 @@ def kernel(  # type: ignore[no-untyped-def]
                     waits = 0
                     sums[6] += 1
                 if total > compact_above:
-                    # Where the newest messages begin; then back until no call is parted from its result.
+                    # Where the newest messages begin; then back until no call is parted from its
+                    # result, and the newest thinking not from its answer.
                     index = messages[r] - recent
                     cut = end if recent == 0 else (starts[index] if index >= 0 else -1)
                     if cut > waiting[r]:
@@ -95,6 +96,8 @@ def kernel(  # type: ignore[no-untyped-def]
                         for i in range(cut, looked_to):
                             if is_result[i] and call[i] >= base and call[i] < lower:
                                 lower = call[i]
+                        if base <= thought[r] < lower <= answered[r]:
+                            lower = thought[r]
                         while lower < end and lower > base and not is_start[lower]:
                             lower -= 1
                         if lower == cut:

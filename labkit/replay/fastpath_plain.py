@@ -17,7 +17,7 @@ from labkit.price.cache import CacheRules
 from labkit.record.pairs import answers
 from labkit.record.sizes import Sizes
 from labkit.record.tokens import MESSAGE_OVERHEAD
-from labkit.record.trace import Trace
+from labkit.record.trace import Block, Trace
 from labkit.replay.fastpath_arrays import FAR, pauses, rows
 from labkit.replay.fastpath_policies import Columns
 from labkit.replay.fidelity import Probes
@@ -44,8 +44,8 @@ def start_plain(
         kernel(
             knobs[at], idle, rules.minimum, summarizer.tokens, float(summarizer.share), summarizer.call != "free",
             MESSAGE_OVERHEAD, a.size, a.stub, a.is_result, a.request, a.starts, a.messages, a.is_start, a.call, a.stop,
-            a.waiting, a.counted, a.seen, *a.held, *a.stub_held, a.at_start, *a.due, a.need_source, a.need_counts,
-            a.source_size, a.facts, a.prefix, part[at],
+            a.waiting, a.thought, a.answered, a.counted, a.seen, *a.held, *a.stub_held, a.at_start, *a.due,
+            a.need_source, a.need_counts, a.source_size, a.facts, a.prefix, part[at],
         )  # fmt: skip
 
     return work
@@ -65,6 +65,8 @@ class _Arrays:
     call: Ints  # of a result: its call, else -1
     stop: Ints  # end of each request's blocks
     waiting: Ints  # at each request the first call that waits for its result, or a large number
+    thought: Ints  # at each request the first thinking in the newest answer, or -1
+    answered: Ints  # and that answer's last block
     counted: Ints  # positions of the results that keep counts
     seen: Ints  # how many of them each request has seen
     held: tuple[Ints, Ints]  # probes that each block holds: offsets and values
@@ -112,6 +114,7 @@ def _prepare(trace: Trace, sizes: Sizes, policy: Policy) -> _Arrays:
         if tokens < sizes.blocks[i] or not policy.stub_if_smaller:
             stub_size[i], stubs[i] = tokens, text
     stop, waiting, messages = _by_request(trace, is_start)
+    thought, answered = _thinking(blocks, stop)
     probes = Probes(trace, sizes)
     held = rows([probes.held(i) for i in range(n)])
     stub_held = rows([probes.in_text(stubs[i]) if i in stubs else () for i in range(n)])
@@ -133,6 +136,8 @@ def _prepare(trace: Trace, sizes: Sizes, policy: Policy) -> _Arrays:
         call=call,
         stop=stop,
         waiting=waiting,
+        thought=thought,
+        answered=answered,
         counted=np.array(counted, dtype=np.int64),
         seen=np.searchsorted(np.array(counted, dtype=np.int64), stop).astype(np.int64),
         held=held,
@@ -145,6 +150,23 @@ def _prepare(trace: Trace, sizes: Sizes, policy: Policy) -> _Arrays:
         facts=len(trace.facts),
         prefix=sizes.prefix(trace.requests[0].prefix),
     )
+
+
+def _thinking(blocks: tuple[Block, ...], stops: Ints) -> tuple[Ints, Ints]:
+    """Of each request: the first thinking in the newest answer, and that answer's last block; -1 without thinking."""
+    found, at = [], 0
+    first = last = -1
+    for stop in stops:
+        for i in range(at, stop):
+            if blocks[i].role != "assistant":
+                continue
+            first = first if i and blocks[i - 1].role == "assistant" else -1  # another answer begins
+            first = i if first < 0 and blocks[i].kind == "thinking" else first
+            last = i
+        at = stop
+        found.append((first, last if first >= 0 else -1))
+    thought, answered = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    return np.ascontiguousarray(thought), np.ascontiguousarray(answered)
 
 
 def _by_request(trace: Trace, is_start: Ints) -> tuple[Ints, Ints, Ints]:
