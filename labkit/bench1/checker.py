@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from labkit.bench1.script import Script
 from labkit.bench1.service import Service, Site
@@ -66,8 +67,11 @@ def verify(service: Service, files: Mapping[str, str]) -> Verdict:
         if after is None:
             wrong.append((path, "the file is gone"))
         elif path in sites:
-            needed = tuple(sorted(files.items())) if _imports_more(before, after) else ()
-            state, why = _site(sites[path], before, after, needed)
+            try:
+                needed = tuple(sorted(files.items())) if _imports_more(before, after) else ()
+                state, why = _site(sites[path], before, after, needed)
+            except RecursionError:
+                state, why = "wrong", "it is nested too deep to be followed"
             if state == "missed":
                 missed.append(path)
             elif state == "wrong":
@@ -83,11 +87,22 @@ def verify(service: Service, files: Mapping[str, str]) -> Verdict:
 
 def _other(before: str, after: str) -> str:
     """What is wrong with a file that is no site, or that is new; empty if nothing is."""
-    if parse(after).root_node.has_error:
-        return "it does not parse"
-    if raw_named(after):
-        return "queryRaw is used where it was not"
-    return _lost(before, after, None)
+    try:
+        if parse(after).root_node.has_error:
+            return "it does not parse"
+        if raw_named(after):
+            return "queryRaw is used where it was not"
+        if any(map(_puts_in_place, inside(parse(after).root_node))):
+            return "a method of the name query is replaced"
+        return _lost(before, after, None)
+    except RecursionError:
+        return "it is nested too deep to be followed"
+
+
+def _puts_in_place(node: Any) -> bool:
+    """Whether ``something.query`` is assigned to."""
+    left = node.child_by_field_name("left") if node.type == "assignment_expression" else None
+    return left is not None and left.type == "member_expression" and text_of(left).endswith(".query")
 
 
 _SILENT = ("@ts-ignore", "@ts-nocheck", "@ts-expect-error")

@@ -6,8 +6,21 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labkit.bench1.members import member
 from labkit.bench1.tree import NotUnderstood, in_async, piece, text_of
-from labkit.bench1.values import DB, Builtin, Function, Method, Promise, Rows, Scope, member, shown, truthy, unwrapped
+from labkit.bench1.values import (
+    DB,
+    Builtin,
+    Function,
+    Method,
+    Pattern,
+    Promise,
+    Rows,
+    Scope,
+    shown,
+    truthy,
+    unwrapped,
+)
 
 __all__ = ["Expressions"]
 
@@ -120,6 +133,13 @@ class Expressions:
             else:
                 texts[-1] += text_of(part) if raw else piece(part)
         return texts, values
+
+    def _of_regex(self, node: Any, scope: Scope) -> Pattern:
+        flags = node.child_by_field_name("flags")
+        written = "" if flags is None else text_of(flags)
+        if set(written) - {"g"}:
+            raise NotUnderstood(f"the flags {written} of a pattern are not followed")
+        return Pattern(text_of(node.child_by_field_name("pattern")), "g" in written)
 
     def _of_array(self, node: Any, scope: Scope) -> list[Any]:
         return self._listed(node, scope)

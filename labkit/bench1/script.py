@@ -8,13 +8,15 @@ one.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.bench1.expressions import Expressions
+from labkit.bench1.members import GLOBALS
 from labkit.bench1.tree import NotUnderstood, in_async, inside, parse, text_of
-from labkit.bench1.values import DB, GLOBALS, Builtin, Expectation, Function, Promise, Rows, Scope, Unknown, unwrapped
+from labkit.bench1.values import DB, Builtin, Expectation, Function, Promise, Rows, Scope, Unknown, unwrapped
 
 __all__ = ["NotUnderstood", "Script", "Sent"]
 
@@ -176,7 +178,7 @@ class Script(Expressions):
             self.result = unwrapped(self.call(target, list(values)))
         except RecursionError as error:
             raise NotUnderstood(f"{entry} calls itself without end") from error
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, re.error) as error:
             raise NotUnderstood(f"it would fail, or is not followed: {error}") from error
         return list(self.world.sent)
 
@@ -263,6 +265,9 @@ class Script(Expressions):
         elif kind in ("statement_block", "else_clause"):
             self.block(node, Scope(scope))
         elif kind == "try_statement":  # nothing fails here, so what would catch it is not run
+            handler = node.child_by_field_name("handler")
+            if handler is not None and not any(n.type == "throw_statement" for n in inside(handler)):
+                raise NotUnderstood("what fails in the database is caught and not thrown again")
             self.block(node.child_by_field_name("body"), Scope(scope))
             last = node.child_by_field_name("finalizer")
             if last is not None:

@@ -28,7 +28,7 @@ def _parser() -> Any:
 @lru_cache(maxsize=256)
 def parse(text: str) -> Any:
     """The syntax tree of a file."""
-    return _parser().parse(text.encode())
+    return _parser().parse(text.encode("utf-8", "replace"))
 
 
 def text_of(node: Any) -> str:

@@ -99,6 +99,11 @@ def test_what_has_nothing_to_do_with_the_queries_stays() -> None:
         "another file changed": {other: files[other].replace("return whole + ", "return whole - ", 1)},
         "another file that does not parse": {other: files[other] + "}"},
         "a raw call in another file": {other: files[other] + 'export const ask = (db) => db["queryRaw"];\n'},
+        "a method replaced in a new file": {
+            "src/fast.ts": 'import { db } from "./db";\n(db as any).query = async () => [];\n'
+        },
+        "nested too deep": {other: files[other] + "export const deep = " + "(" * 3_000 + "1" + ")" * 3_000 + ";\n"},
+        "half a character": {path: files[path].replace("$1", "$1 \ud800")},
         "a new file that does not parse": {"src/new.ts": "export const = 1;"},
         "raw deleted from the module": {
             "src/db.ts": db[: db.index("  async queryRaw")] + db[db.index("  async query(") :]

@@ -257,13 +257,15 @@ def test_many_writers_lose_nothing(tmp_path: Path, first: Artifact, processes: i
         )
         for k in range(processes)
     ]
-    said = [p.communicate()[0] for p in running]
+    said = [tuple(map(int, p.communicate()[0].split())) for p in running]
     assert all(p.returncode == 0 for p in running)
     record = store.read()
     assert record is not None
     # An update that was lost would be missing at the end: each writer counts on from what it reads.
     assert {o.step: o.request for o in record.open} == {f"p{k}": times for k in range(processes)}
-    assert sum(map(int, said)) > 0, "they never met: the test shows nothing"
+    assert sum(conflicts for conflicts, _ in said) > 0, "they never met: the test shows nothing"
+    # An attempt that wrote nothing was reported as a conflict.
+    assert [attempts - conflicts for conflicts, attempts in said] == [times] * processes
     lines = (tmp_path / "h.json.history.jsonl").read_text().splitlines()
     written = [sum(o["request"] for o in json.loads(line)["artifact"]["open"]) for line in lines]
     assert written == list(range(processes * times))

@@ -43,10 +43,12 @@ def killed(path: str) -> None:
 
 
 def count(path: str, name: str, times: str) -> None:
-    """Count one up in a step of its own each time, and say how many conflicts there were."""
-    store, conflicts = JsonStore(path), 0
+    """Count one up in a step of its own each time, and say how many conflicts there were, in how many attempts."""
+    store, conflicts, attempts = JsonStore(path), 0, 0
 
     def up(before: Artifact | None) -> Artifact:
+        nonlocal attempts
+        attempts += 1
         assert before is not None
         steps = {o.step: o for o in before.open}
         steps[name] = Open(name, request=((steps[name].request or 0) if name in steps else 0) + 1)
@@ -54,7 +56,7 @@ def count(path: str, name: str, times: str) -> None:
 
     for _ in range(int(times)):
         conflicts += len(store.update(up, tries=1_000_000)[1])
-    print(conflicts)
+    print(conflicts, attempts)
 
 
 def limited(path: str) -> None:
