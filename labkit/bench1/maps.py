@@ -11,13 +11,13 @@ from multiprocessing import get_context
 from typing import Any
 
 from labkit.bench1.agent import Agent, Recall, SiteRecord
-from labkit.bench1.bench import Cell, cell, wilson
+from labkit.bench1.bench import Cell, cell, difference, wilson
 from labkit.bench1.run import curves, play, policies, run
 from labkit.errors import InputError
 from labkit.ladder.policy import Policy
 from labkit.replay.replay import replay
 
-__all__ = ["EARLY", "Rereads", "map_cells", "occupied", "reread_check", "sampled", "share", "sourced_range"]
+__all__ = ["EARLY", "Rereads", "drop_at", "map_cells", "occupied", "reread_check", "sampled", "share", "sourced_range"]
 
 HALVES = (20_000, 40_000, 80_000, 160_000, 320_000, 640_000)
 HAZARDS = (0.0, 0.1)
@@ -165,6 +165,35 @@ def occupied(
         (filler, sum(run(seed, _shifted(policy, filler), recall, filler=filler).passed for seed in range(seeds)))
         for filler in fillers
     ]
+
+
+def drop_at(rows: Sequence[tuple[int, int]], runs: int) -> int | None:
+    """From which occupancy on the pass rate is lower beyond doubt than at the least: an upper end of the budget.
+
+    Parameters
+    ----------
+    rows : sequence of (int, int)
+        Tokens and passed runs, as :func:`occupied` gives them.
+    runs : int
+        Seeds at each occupancy.
+
+    Returns
+    -------
+    int or None
+        The least tokens from which on the interval of the difference excludes 0; ``None`` if there are none.
+
+    Examples
+    --------
+    >>> drop_at([(0, 10), (8_000, 5), (16_000, 3), (32_000, 0)], 20)
+    16000
+    """
+    _, first = rows[0]
+    found = None
+    for tokens, passed in reversed(rows[1:]):
+        if difference(first, passed, runs)[1] <= 0:
+            break
+        found = tokens
+    return found
 
 
 def _shifted(policy: Policy, filler: int) -> Policy:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from labkit.bench1.bench import Cell, cell
-from labkit.bench1.maps import EARLY, map_cells, reread_check, sampled, share, sourced_range
+from labkit.bench1.maps import EARLY, drop_at, map_cells, reread_check, sampled, share, sourced_range
 from labkit.bench1.run import curves
 from labkit.errors import InputError
 from labkit.files import data_path
@@ -84,3 +84,11 @@ def test_with_early_hand_offs_a_careless_record_fails_where_a_faithful_one_passe
 def test_the_map_does_not_depend_on_how_many_processes_make_it() -> None:
     asked = ([40_000], [0.0], [200_000])
     assert map_cells(*asked, seeds=1, jobs=1) == map_cells(*asked, seeds=1, jobs=2)
+
+
+def test_where_the_pass_rate_drops(kept: dict[str, Any]) -> None:
+    rows = [tuple(row) for row in kept["occupied"]["rows"]]
+    assert drop_at(rows, 20) == 16_000
+    assert drop_at([(0, 10), (1, 9)], 20) is None
+    # A fall that is made good again is no drop from there on.
+    assert drop_at([(0, 18), (1, 3), (2, 18), (3, 2)], 20) == 3
