@@ -59,9 +59,11 @@ class GitStore:
         # Git moves the branch only if it still stands where it was read.
         if self._try("update-ref", self._ref, made, commit or NONE) is None:
             now = self.read()
-            if now == before:
-                raise StoreError(f"git could not move the branch {self.branch}: is the repository writable?")
-            raise Conflict(artifact, now, expected)
+            if now != before:
+                raise Conflict(artifact, now, expected)
+            # Nobody else moved it, so git says what is in the way: a folder that is read-only, or the lock of a
+            # writer that was killed.
+            self._git("update-ref", self._ref, made, commit or NONE)
         return artifact.content_sha256
 
     def history(self) -> tuple[Version, ...]:
@@ -96,8 +98,8 @@ class GitStore:
     def _git(self, *args: str, text: str | None = None) -> str:
         done = self._run(args, text)
         if done.returncode:
-            said = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
-            raise StoreError(f"git {args[0]} in {self.repository}: {said[0]}")
+            said = " ".join(done.stderr.split()) or f"status {done.returncode}"
+            raise StoreError(f"git {args[0]} in {self.repository}: {said[:400]}")
         return done.stdout.rstrip("\n")
 
     def _run(self, args: tuple[str, ...], text: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -173,6 +173,28 @@ def test_git_moves_the_branch_only_from_where_it_was_read(tmp_path: Path, first:
     assert error.value.theirs == theirs == store.read()
 
 
+def test_git_says_what_is_in_the_way(tmp_path: Path, first: Artifact) -> None:
+    """A writer that was killed leaves git's own lock; a lock that is gone at the second look is no error."""
+    store = _git(tmp_path)
+    one = store.write(first, None)
+    lock = tmp_path / ".git" / "refs" / "heads" / "handoff.lock"
+    lock.write_bytes(b"")
+    with pytest.raises(StoreError, match=r"git update-ref in .*handoff\.lock"):
+        store.write(replace(first, status="blocked"), one)
+    assert store.read() == first
+
+    class Brief(GitStore):
+        def _try(self, *args: str) -> str | None:
+            done = super()._try(*args)
+            if args[0] == "update-ref":
+                lock.unlink()
+            return done
+
+    two = Brief(tmp_path).write(replace(first, status="blocked"), one)
+    now = store.read()
+    assert now is not None and (now.status, now.content_sha256) == ("blocked", two)
+
+
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC])
 def test_a_folder_that_refuses(tmp_path: Path, first: Artifact, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     store = JsonStore(tmp_path / "h.json")
