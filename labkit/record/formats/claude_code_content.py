@@ -30,14 +30,14 @@ _SENT = {
     "total_tokens_reminder",
 }
 
-_COUNTS = (
+_COUNTS = {
     "input_tokens",
     "cache_read_input_tokens",
     "cache_creation_input_tokens",
     "ephemeral_5m_input_tokens",
     "ephemeral_1h_input_tokens",
     "output_tokens",
-)
+}
 
 
 def usage_of(message: dict[str, Any]) -> Usage | None:
@@ -77,9 +77,12 @@ def no_count(message: dict[str, Any]) -> str | None:
     "output_tokens '12'"
     """
     usage = as_dict(message.get("usage"))
-    for name, value in (*usage.items(), *as_dict(usage.get("cache_creation")).items()):
-        if name in _COUNTS and value is not None and (isinstance(value, bool) or tokens(value) != value):
-            return f"{name} {value!r:.40}"
+    for given in (usage, as_dict(usage.get("cache_creation"))):
+        for name, value in given.items():
+            if (type(value) is int and 0 <= value < 10**9) or value is None or name not in _COUNTS:  # nearly always
+                continue
+            if isinstance(value, bool) or tokens(value) != value:
+                return f"{name} {value!r:.40}"
     return None
 
 
