@@ -47,9 +47,8 @@ def words(policy: Policy) -> str:
     """What a policy does, in its own fields."""
     plain = replace(Policy.nothing(), floor=0)
     said = {name: value for name, value in vars(policy).items() if value != getattr(plain, name)}
-    return ", ".join(
-        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in said.items()
-    )
+    shown = {name.replace("_", " "): f"{v:,}" if isinstance(v, int) else str(v) for name, v in said.items()}
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
 def main(argv: list[str] | None = None) -> int:
