@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,12 @@ class Endless:
         return bool(loop())
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="a wait cannot be interrupted here")
+def test_an_answer_that_waits_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "SECONDS", 0.1)
+    assert "does not come to an end" in judge(DOUBLE, lambda x: time.sleep(60)).why
 
 
 @pytest.mark.parametrize("answer", [loop, stubborn, lambda x: 4 if x == 2 else loop()])

@@ -55,7 +55,7 @@ def judge(exercise: Exercise, answer: Any) -> Report:
         case = tried[-1] if tried else cases[0]
         got = f"nothing within {SECONDS:g} seconds"
         first = (_input(exercise, case, answer), _shown(case.expected, exercise.words), got)
-        why = "It does not come to an end: look for a loop whose condition stays true."
+        why = "It does not come to an end: look for a loop whose condition stays true, or a wait."
         return Report(exercise.id, True, max(len(tried) - 1, 0), len(cases), first, why)
 
 

@@ -22,6 +22,15 @@ class Stopped(KeyboardInterrupt):
     """The learner pressed stop: told apart from an answer that raises ``KeyboardInterrupt`` itself."""
 
 
+def _interrupt() -> None:
+    """Interrupt the main thread; where the system can, also out of a wait such as ``time.sleep``."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
+
+
 def limited(call: Callable[[], T], seconds: float) -> T:
     """Call a function, and give up after so many seconds.
 
@@ -57,7 +66,7 @@ def limited(call: Callable[[], T], seconds: float) -> T:
         with lock:
             if not done.is_set():
                 over.set()
-                _thread.interrupt_main()
+                _interrupt()
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         raise TooLong if over.is_set() else Stopped
