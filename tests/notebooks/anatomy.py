@@ -100,7 +100,12 @@ def start_and_progress(notebook: Notebook, number: str) -> Iterator[str]:
 
 
 def predictions(notebook: Notebook, number: str) -> Iterator[str]:
-    """A prediction before the first figure."""
+    """A prediction before the first figure, and each number asked for once before it is shown."""
+    whole = "\n".join(source(cell) for cell in code(notebook))
+    calls = re.findall(rf"""lk\.(predict|reveal)\(\s*["']({number}\.p\d+)["']""", whole)
+    for id in sorted({id for _, id in calls}):
+        if [call for call, of in calls if of == id] != ["predict", "reveal"]:
+            yield f"{id} must be predicted once, and then revealed once"
     before = []
     for cell in code(notebook):
         if tags(cell) & {"figure", "panel"}:
