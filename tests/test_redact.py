@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -291,3 +292,17 @@ def test_the_command_prints_what_it_kept(tmp_path, capsys):
     assert " tool_use_id " in printed
     assert cli.main(["redact", str(SAMPLE), str(out)]) == 2
     assert "exists" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_packed_sessions_are_redacted_too(alone: bool, tmp_path: Path) -> None:
+    """The copies are not packed, and read like the originals."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    for file in (Path(__file__).parent / "data" / "codex").glob("*.jsonl"):
+        (folder / f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+    given = min(folder.iterdir(), key=lambda p: p.stat().st_size) if alone else folder  # the agent's own
+    done = redact(given, tmp_path / ("out.jsonl" if alone else "out"), key=b"k")
+    assert done.differs == ()
+    assert all(path.suffix in (".json", ".jsonl") for path in done.files)
+    assert "parts.txt" not in "".join(path.read_text(encoding="utf-8") for path in done.files)
