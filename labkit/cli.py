@@ -185,6 +185,9 @@ def sweep_command(
 def bench1_command(
     seeds: Annotated[int, typer.Option(help="Services and agents to run, from seed 0.")] = 20,
     curve: Annotated[str | None, typer.Option(help="A recall curve by name; default: perfect recall.")] = None,
+    occupied: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Tokens there before, such as 0,16000: where do fewer pass?")
+    ] = None,
     live: Annotated[str | None, typer.Option(metavar="MODEL", help="Let a real model do it; this costs money.")] = None,
     api: Annotated[str | None, typer.Option(help="Live: anthropic, responses or chat; default: the model's.")] = None,
     base_url: Annotated[str | None, typer.Option(help="Live: of a server that speaks the interface.")] = None,
@@ -203,7 +206,7 @@ def bench1_command(
 
     options = {"--api": api, "--base-url": base_url, "--out": out, "--spend": spend}
     options |= {"--configurations": configurations, "--prices": prices}
-    made = live_or_simulated(live, seeds, curve, options, lambda line: print(line, file=sys.stderr))
+    made = live_or_simulated(live, seeds, curve, occupied, options, lambda line: print(line, file=sys.stderr))
     if as_json:
         _print_json(made.to_json())
     else:

@@ -12,6 +12,7 @@ from typing import Any
 
 from labkit.bench1.agent import TASK, seen
 from labkit.bench1.checker import verify
+from labkit.bench1.filler import filler_text, shifted
 from labkit.bench1.live_api import Api, Asked, LiveError, Said, TooLong
 from labkit.bench1.live_log import Log
 from labkit.bench1.run import SYSTEM, Outcome, policies
@@ -170,6 +171,7 @@ def live_run(
     purse: Purse,
     *,
     thinking_bound: bool = False,
+    filler: int = 0,
     now: Callable[[], float] = time.time,
 ) -> Outcome:
     """Let a model do the migration, or go on from where its recording ends.
@@ -190,6 +192,8 @@ def live_run(
     purse : Purse
     thinking_bound : bool
         Whether the model binds its thinking to the exact prefix, so that an edit of the client has to respect it.
+    filler : int
+        Tokens of code of no use that stand in the system prompt; the policy's thresholds rise with it.
     now : callable
         The clock, in seconds.
 
@@ -206,6 +210,8 @@ def live_run(
         If the interface fails, or the next request might cost more than is left.
     """
     most = load_data("bench1.json")["answer"]
+    whole, policy = policy == policies(policy.window)["unbounded"], shifted(policy, filler)
+    system = f"{SYSTEM}\n\n{filler_text(filler)}".rstrip()
     count, at_server = get_counter().count, policy.edits_at == "server"
     server = api.server(policy) if at_server else {}
     passes = 2 if at_server and policy.compact_above is not None else 1
@@ -214,12 +220,12 @@ def live_run(
         made = service(seed)
         work = _Work(Tools(made.write(Path(folder))))
         manager, end, seconds, ratio = None, "too many requests", 0.0, 1.0
-        if not at_server and policy != policies(policy.window)["unbounded"]:
-            shape = api.request(model, SYSTEM, api.opening(TASK), most, {})
-            prefix = count(SYSTEM) + count(json.dumps(shape["tools"]))
+        if not at_server and not whole:
+            shape = api.request(model, system, api.opening(TASK), most, {})
+            prefix = count(system) + count(json.dumps(shape["tools"]))
             keep, record = Offload(work.tools.folder).keep, WorkRecord()
             manager = ContextManager(
-                SYSTEM, policy, record, thinking_bound=thinking_bound, prefix_tokens=prefix,
+                system, policy, record, thinking_bound=thinking_bound, prefix_tokens=prefix,
                 writer=record, offload=keep,
             )  # fmt: skip
         context = _Context(api, manager)
@@ -227,10 +233,10 @@ def live_run(
         for number in range(_MOST):
             try:
                 items = context.next()
-                request = api.request(model, SYSTEM, items, most, server)
+                request = api.request(model, system, items, most, server)
                 entry = log.answered(number, request)
                 if entry is None:
-                    counted = count(json.dumps({"items": items, "tools": request["tools"]})) + count(SYSTEM)
+                    counted = count(json.dumps({"items": items, "tools": request["tools"]})) + count(system)
                     why = purse.refuses(counted * ratio, most, passes)
                     if why:
                         raise LiveError(why)

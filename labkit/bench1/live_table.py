@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from labkit.bench1.bench import difference, summed
+from labkit.bench1.filler import occupancies
 from labkit.bench1.live import Purse, live_policies, live_run, spent_in
 from labkit.bench1.live_api import Api, LiveError, api
 from labkit.bench1.live_log import Log
-from labkit.bench1.report import Benched, benched, row_lines
+from labkit.bench1.report import Benched, Budget, benched, budget_lines, budget_of, budgeted, row_lines
 from labkit.bench1.run import Outcome
 from labkit.errors import InputError, closest
 from labkit.ladder.policy import Policy
@@ -49,9 +50,10 @@ class Live:
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         rows = {name: summed(made, "seconds_measured") for name, made in self.outcomes.items()}
-        base = "unbounded" if "unbounded" in rows else ""
         against = {
-            n: difference(rows[n]["passed"], rows[base]["passed"], self.seeds) for n in rows if base and n != base
+            n: difference(rows[n]["passed"], rows[base]["passed"], self.seeds)
+            for n in rows
+            if n != (base := "unbounded" + _beside(n)) and base in rows
         }
         return {
             "simulated": False,
@@ -61,9 +63,18 @@ class Live:
             "spent": round(self.spent, 6),
             "configurations": rows,
             "differences": {name: [round(x, 4) for x in found] for name, found in against.items()},
+            "occupied": {name: budget_of(made, self.seeds) for name, made in self._by_occupancy().items()},
             "runs": {name: [o.to_json() for o in made] for name, made in self.outcomes.items()},
             "sessions": str(self.folder),
         }
+
+    def _by_occupancy(self) -> dict[str, list[tuple[int, int]]]:
+        """Passed runs by what the window held before, where that was varied."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for name, made in self.outcomes.items():
+            tokens = int(_beside(name).strip(" +").replace(",", "") or 0)
+            found.setdefault(name.removesuffix(_beside(name)), []).append((tokens, sum(o.passed for o in made)))
+        return {name: rows for name, rows in found.items() if len(rows) > 1}
 
     def lines(self) -> list[str]:
         """The table for people."""
@@ -73,10 +84,16 @@ class Live:
         for name, (rate, low, high) in made["differences"].items():
             verdict = f"{name} wins" if low > 0 else f"{name} loses" if high < 0 else "the interval holds 0: a tie"
             out.append(f"{name} less unbounded: {rate:+.0%}, from {low:+.0%} to {high:+.0%}; {verdict}")
+        out += budget_lines(made["occupied"], self.seeds)
         out.append(
             f"Seconds were waited for the model, measured. ${self.spent:.2f} spent in all; sessions: {self.folder}"
         )
         return out
+
+
+def _beside(name: str) -> str:
+    """The part of a configuration's name that says what its window held before."""
+    return name[name.index(" +") :] if " +" in name else ""
 
 
 def live_card(model: str, given: str | None) -> Prices:
@@ -132,6 +149,7 @@ def live(
     spend: float = 5.0,
     configurations: str | None = None,
     given_prices: str | None = None,
+    occupied: Sequence[int] = (0,),
 ) -> Live:
     """Run the configurations on the same seeds with a real model; what a folder holds is not asked again.
 
@@ -154,6 +172,8 @@ def live(
         Names with commas; default: all that the interface can do.
     given_prices : str, optional
         As :func:`live_card` takes them.
+    occupied : sequence of int
+        Tokens that the window holds before the work; each configuration runs once with each.
 
     Raises
     ------
@@ -170,15 +190,18 @@ def live(
     chosen = _chosen(configurations, spoken)
     folder.mkdir(parents=True, exist_ok=True)
     bound = card.provider != "" and cache_rules(model).thinking_bound
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in chosen}
+    runs = {
+        name + (f" +{held:,}" if held else ""): (policy, held) for name, policy in chosen.items() for held in occupied
+    }
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in runs}
     try:
         with FileLock(folder / ".lock", timeout=0):
             purse.spent = spent_in(folder, spoken, purse)
             for seed in range(seeds):
-                for name, policy in chosen.items():
-                    log = Log(folder / f"{name}-{seed}.jsonl")
+                for name, (policy, held) in runs.items():
+                    log = Log(folder / f"{name.replace(' +', '-with-').replace(',', '')}-{seed}.jsonl")
                     before = len(log.entries)
-                    made = live_run(seed, policy, spoken, model, log, purse, thinking_bound=bound)
+                    made = live_run(seed, policy, spoken, model, log, purse, thinking_bound=bound, filler=held)
                     outcomes[name].append(made)
                     verdict = "passed" if made.passed else f"failed, {made.end}"
                     say(
@@ -189,15 +212,20 @@ def live(
         raise InputError(f"another run uses {folder}: wait for it, or give another --out") from None
     except LiveError as error:
         done = sum(map(len, outcomes.values()))
-        raise LiveError(f"{done} of {seeds * len(chosen)} runs are done, in {folder}; {error}") from error
+        raise LiveError(f"{done} of {seeds * len(runs)} runs are done, in {folder}; {error}") from error
     finally:
         spoken.close()
     return Live(model, spoken.name, folder, seeds, purse.spent, {n: tuple(rows) for n, rows in outcomes.items()})
 
 
 def live_or_simulated(
-    model: str | None, seeds: int, curve: str | None, options: Mapping[str, Any], say: Callable[[str], None]
-) -> Live | Benched:
+    model: str | None,
+    seeds: int,
+    curve: str | None,
+    occupied: str | None,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Live | Benched | Budget:
     """What the command line asked for; ``options`` are those of a live run, by name, ``None`` if not given.
 
     Raises
@@ -206,10 +234,11 @@ def live_or_simulated(
         If options of one kind are given for the other.
     """
     given = [name for name, value in options.items() if value is not None]
+    held = None if occupied is None else occupancies(occupied)
     if model is None:
         if given:
             raise InputError(f"{', '.join(given)} is for a live run: give --live MODEL too, or leave it out")
-        return benched(seeds, curve, say)
+        return benched(seeds, curve, say) if held is None else budgeted(seeds, curve, held, say)
     if curve is not None:
         raise InputError("--curve is the built-in agent's: a real model has its own recall, so leave it out")
     spend, out = options["--spend"], options["--out"]
@@ -223,4 +252,5 @@ def live_or_simulated(
         spend=5.0 if spend is None else spend,
         configurations=options["--configurations"],
         given_prices=options["--prices"],
+        occupied=held or (0,),
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
 from labkit.bench1.agent import Agent, Recall, SiteRecord
 from labkit.bench1.bench import Cell, cell, difference, wilson
+from labkit.bench1.filler import shifted
 from labkit.bench1.run import curves, play, policies, run
 from labkit.errors import InputError
-from labkit.ladder.policy import Policy
 from labkit.replay.replay import replay
 
 __all__ = ["EARLY", "Rereads", "drop_at", "map_cells", "occupied", "reread_check", "sampled", "share", "sourced_range"]
@@ -160,9 +160,8 @@ def occupied(
 ) -> list[tuple[int, int]]:
     """Runs that pass when the window already holds so many tokens of something else: (tokens, passed)."""
     policy = policies()[name]
-    # What was there before is no work of the ladder: it shifts the thresholds.
     return [
-        (filler, sum(run(seed, _shifted(policy, filler), recall, filler=filler).passed for seed in range(seeds)))
+        (filler, sum(run(seed, shifted(policy, filler), recall, filler=filler).passed for seed in range(seeds)))
         for filler in fillers
     ]
 
@@ -194,11 +193,6 @@ def drop_at(rows: Sequence[tuple[int, int]], runs: int) -> int | None:
             break
         found = tokens
     return found
-
-
-def _shifted(policy: Policy, filler: int) -> Policy:
-    moved = {n: v + filler for n in ("trigger", "hand_off_above") if (v := getattr(policy, n)) is not None}
-    return replace(policy, **moved)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FILES", "Service", "Site", "service"]
+__all__ = ["FILES", "Service", "Site", "service", "unrelated"]
 
 FILES = 40
 """Files of a service, the database module, the sites and the decoys among them."""
@@ -177,13 +177,15 @@ def _site(number: int, noun: str, shape: str) -> tuple[str, str, str, str, str]:
 
 def _padded(body: str, about: str, rng: random.Random) -> str:
     """A body with functions behind it that have nothing to do with the database."""
-    lines = [body]
-    for i in range(rng.randint(40, 70)):
-        verb, base, step = rng.choice(_VERBS), rng.randint(100, 9_999), rng.randint(2, 97)
-        lines.append(
-            f"// {verb} the {rng.choice(_NOUNS)} of {about}, number {base}\n"
-            f"export function {verb}{i}Of{base}(amount: number, rate: number): number {{\n"
-            f"  const whole = amount * {step} + {base};\n  const part = whole % {rng.randint(3, 89)};\n"
-            f"  if (part > rate) {{\n    return whole - part;\n  }}\n  return whole + {rng.randint(1, 50)};\n}}\n"
-        )
-    return "\n".join(lines)
+    return "\n".join([body, *(unrelated(rng, i, about) for i in range(rng.randint(40, 70)))])
+
+
+def unrelated(rng: random.Random, number: int, about: str) -> str:
+    """A function that has nothing to do with the database."""
+    verb, base, step = rng.choice(_VERBS), rng.randint(100, 9_999), rng.randint(2, 97)
+    return (
+        f"// {verb} the {rng.choice(_NOUNS)} of {about}, number {base}\n"
+        f"export function {verb}{number}Of{base}(amount: number, rate: number): number {{\n"
+        f"  const whole = amount * {step} + {base};\n  const part = whole % {rng.randint(3, 89)};\n"
+        f"  if (part > rate) {{\n    return whole - part;\n  }}\n  return whole + {rng.randint(1, 50)};\n}}\n"
+    )

@@ -268,3 +268,32 @@ def test_the_command_line_and_a_missing_sdk(
     monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
     assert main(options) == 2
     assert "anthropic is not installed: pip install 'labkit[live]'" in capsys.readouterr().err
+
+
+def test_a_window_that_is_occupied_before(server: Server, tmp_path: Path) -> None:
+    """The same work beside 9,000 tokens of no use: they are sent, the thresholds rise with them, a pass is counted."""
+    kept = {"base_url": server.url, "out": tmp_path, "configurations": "unbounded,budgeted,server"}
+    made = live(MODEL, 1, print, occupied=(0, 9_000), **kept)
+    names = [f"{name}{more}" for name in ("unbounded", "budgeted", "server") for more in ("", " +9,000")]
+    assert list(made.outcomes) == names
+    assert all(rows[0].passed for rows in made.outcomes.values())
+    plain, full = (made.outcomes[name][0] for name in ("budgeted", "budgeted +9,000"))
+    # The local server bills messages alone, so the same moves cost the same there.
+    assert (plain.requests, plain.rereads) == (full.requests, full.rereads)
+    sizes = [len(r["system"][0]["text"]) for r in server.requests]
+    assert max(sizes) > 20_000 and sorted(set(sizes))[0] < 500 and len(set(sizes)) == 2
+    triggers = {r["context_management"]["edits"][0]["trigger"]["value"] for r in server.requests if "betas" in r} | {
+        e["trigger"]["value"]
+        for r in server.requests
+        for e in r.get("context_management", {}).get("edits", [])
+        if e["type"] == "clear_tool_uses_20250919"
+    }
+    assert triggers == {6_000, 15_000}
+    found = made.to_json()
+    assert found["occupied"]["budgeted"] == {"rows": [[0, 1, 0.2065, 1.0], [9000, 1, 0.2065, 1.0]], "drop_at": None}
+    assert set(found["differences"]) == {"budgeted", "server", "budgeted +9,000", "server +9,000"}
+    assert "budgeted: no drop that so many runs can show" in made.lines()
+    asked = len(server.requests)
+    again = live(MODEL, 1, print, occupied=(0, 9_000), **kept)
+    assert (len(server.requests), again.outcomes) == (asked, made.outcomes)
+    assert load(tmp_path / "budgeted-with-9000-0.jsonl").requests

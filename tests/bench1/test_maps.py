@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from labkit import cli
 from labkit.bench1.bench import Cell, cell
+from labkit.bench1.filler import filler_text, occupancies
 from labkit.bench1.maps import EARLY, drop_at, map_cells, reread_check, sampled, share, sourced_range
 from labkit.bench1.run import curves
 from labkit.errors import InputError
 from labkit.files import data_path
+from labkit.record.tokens import get_counter
 from labkit.show.bench_views import cells_of
 
 
@@ -92,3 +95,24 @@ def test_where_the_pass_rate_drops(kept: dict[str, Any]) -> None:
     assert drop_at([(0, 10), (1, 9)], 20) is None
     # A fall that is made good again is no drop from there on.
     assert drop_at([(0, 18), (1, 3), (2, 18), (3, 2)], 20) == 3
+
+
+def test_the_command_line_measures_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["bench1", "--seeds", "2", "--occupied", "0,64000", "--curve", "GPT-4o, NoLiMa"]
+    assert cli.main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["simulated"] and set(found["occupied"]) == {"unbounded", "budgeted"}
+    assert [row[0] for row in found["occupied"]["budgeted"]["rows"]] == [0, 64_000]
+    assert cli.main(asked) == 0
+    assert "64,000 tokens there before: 0 of 2 pass, 0% to 66%" in capsys.readouterr().out
+    for given in ("", "a", "5,5", "-1,3"):
+        with pytest.raises(InputError, match="--occupied is"):
+            occupancies(given)
+
+
+def test_what_fills_a_window_is_as_large_as_asked_and_of_no_use() -> None:
+    count = get_counter().count
+    for tokens in (1, 5_000, 20_000):
+        text = filler_text(tokens)
+        assert 0.98 * tokens <= count(text) < tokens + 250 and text == filler_text(tokens)
+        assert "queryRaw" not in text and "db" not in text
