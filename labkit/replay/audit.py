@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ from labkit.record.sizes import Sizes
 from labkit.record.trace import Block, Trace, Usage
 from labkit.replay.asrun import AsRun, reproduce
 from labkit.replay.audit_cost import Cost, cost_of
+from labkit.replay.audit_json import audit_json
 from labkit.replay.audit_notes import notes
 from labkit.replay.audit_rewrites import Rewrite, rewrites
 from labkit.replay.audit_rows import AUDIT_LINES, AuditRow, Context, ResultLife
@@ -161,47 +162,7 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """The audit as one object for programs; ``labkit audit --json`` prints it."""
-        agents = [c for c in self.children if c.kind != "compaction"]
-        summaries = [c for c in self.children if c.kind == "compaction"]
-        return {
-            "usage": _usage_json(self.usage),
-            "requests": self.requests,
-            "tool_calls": self.tool_calls,
-            "fixed_prefix": self.fixed_prefix,
-            "lines_billed": self.lines_billed,
-            "lines_last": self.lines_last,
-            "subagents": {
-                "usage": _usage_json(_sum(agents)),
-                "each": [_child_json(c) for c in agents],
-                "compactions": {"usage": _usage_json(_sum(summaries)), "each": [_child_json(c) for c in summaries]},
-            },
-            "warnings": list(self.warnings),
-            "counter": {"name": self.sizes.counter.name, "scale": self.sizes.scale, "error": self.sizes.error},
-            "format": self.format,
-            "as_run": self._as_run_json(),
-            "writes_by_cause": self.writes_by_cause,
-            "residual": self.lines_billed["residual"],
-            "cost_usd": self.cost.to_json(),
-            "symptoms": [s.to_json() for s in self.symptoms],
-            "rewrites": [asdict(r) for r in self.rewrites],
-            "rows": [{"request": r.request, "total": r.total, "recorded": r.recorded, **r.lines} for r in self.rows],
-        }
-
-    def _as_run_json(self) -> dict[str, Any]:
-        run, growth = self.as_run, self.growth
-        return {
-            "requests": len(run.predictions),
-            "reproduced": run.count("reproduced"),
-            "expired": run.count("expired"),
-            "edit": run.count("edit"),
-            "unexplained": run.count("unexplained"),
-            "baseline": run.baseline,
-            "calibration_error": growth.error,
-            "score": run.score,
-            "reason": run.reason,
-            "interval_covers": growth.covered,
-            "flags": list(growth.flags),
-        }
+        return audit_json(self)
 
 
 def audit(trace: Trace, *, sizes: Sizes | None = None, line: Callable[[Block], str] = line_of) -> Audit:
@@ -298,26 +259,3 @@ def _all_children(trace: Trace) -> list[Trace]:
 def _child(trace: Trace) -> Child:
     usage = trace.usage or Usage(input_quality="absent", output_quality="absent")
     return Child(trace.name, trace.kind, len(trace.requests), _calls(trace), usage)
-
-
-def _sum(children: list[Child]) -> Usage:
-    return sum((c.usage for c in children), Usage())
-
-
-def _usage_json(usage: Usage) -> dict[str, int]:
-    return {
-        "uncached": usage.uncached,
-        "cache_read": usage.cache_read,
-        "cache_write_5m": usage.cache_write_5m,
-        "cache_write_1h": usage.cache_write_1h,
-        "output": usage.output,
-    }
-
-
-def _child_json(child: Child) -> dict[str, Any]:
-    return {
-        "name": child.name,
-        "requests": child.requests,
-        "tool_calls": child.tool_calls,
-        "usage": _usage_json(child.usage),
-    }
