@@ -311,6 +311,7 @@ def progress_command(
         str | None,
         typer.Option("--share", metavar="FOLDER", help="Put your ranges there, under a name made of chance."),
     ] = None,
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the pool as a page.")] = None,
     reset: Annotated[bool, typer.Option("--reset", help="Forget the notebook, or everything.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -320,8 +321,15 @@ def progress_command(
 
     if sum([collect is not None, share is not None, reset]) > 1 or (notebook and (collect or share)):
         raise InputError("give one of NOTEBOOK, --collect, --share; --reset goes alone or with a notebook")
+    if html is not None and collect is None:
+        raise InputError("--html writes what --collect FOLDER pools: give both")
     if collect is not None:
         pool = room.collect(collect)
+        if html is not None:
+            from labkit.course.room_page import page
+
+            atomic_write(Path(html).expanduser(), page(pool))
+            print(f"wrote {html}", file=sys.stderr)
         if as_json:
             _print_json(pool.to_json())
         else:

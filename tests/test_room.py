@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,8 @@ from hypothesis import strategies as st
 from labkit.cli import main
 from labkit.course.check import check
 from labkit.course.predict import predict, reveal
-from labkit.course.room import Room, collect, share
+from labkit.course.room import Pool, Room, collect, share
+from labkit.course.room_page import page
 from labkit.errors import InputError
 
 
@@ -135,6 +138,34 @@ def test_an_entry_that_is_no_range_is_left_out(folder: Path) -> None:
     (folder / "a.json").write_text(json.dumps({"predictions": HOSTILE}))
     pool = collect(folder)
     assert (pool.files, pool.unread, pool.rooms) == (1, 0, ())
+
+
+# -- the page -----------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1e99, 1e99), st.floats(-1e99, 1e99)).map(lambda p: (min(p), max(p))), min_size=1),
+    st.none() | st.floats(-1e99, 1e99),
+)
+def test_the_page_has_a_dot_a_range_and_asks_for_nothing(
+    ranges: list[tuple[float, float]], value: float | None
+) -> None:
+    made = page(Pool((Room("01.p1", tuple(ranges), value, 0),), 1, 0))
+    root = ElementTree.fromstring(re.search(r"<svg.*</svg>", made)[0])  # type: ignore[index]
+    assert len(root.findall("circle")) == min(len(ranges), 60)
+    assert root.get("aria-label")
+    numbers = [float(n) for n in re.findall(r'(?:x1|x2|cx)="([^"]+)"', made)]
+    assert all(0 <= n <= 900 for n in numbers)
+    assert not re.search(r"https?:|<script|<img|<link|url\(", made)
+
+
+def test_the_page_is_written_beside_the_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(folder, "anna.json", p1=(40, 60, 95.4))
+    out = folder / "wall.html"
+    assert main(["progress", "--collect", str(folder), "--html", str(out)]) == 0
+    assert "01.p1  1 range, 0 held 95.4" in capsys.readouterr().out
+    assert "anna" not in out.read_text()
+    assert main(["progress", "--html", str(out)]) == 2
 
 
 # -- handing in ---------------------------------------------------------------------------------

@@ -44,6 +44,11 @@ class Room:
     value: float | None
     held: int
 
+    def words(self) -> str:
+        """How many ranges, and how many held the number."""
+        said = f"{len(self.ranges)} range{'s' if len(self.ranges) != 1 else ''}"
+        return said + ("" if self.value is None else f", {self.held} held {plain(self.value)}")
+
     def lines(self) -> list[str]:
         """A dot a range, at its middle, over a scale; ``^`` under the number.
 
@@ -56,8 +61,7 @@ class Room:
                50                                                    95.4
                                                                         ^
         """
-        said = f"{len(self.ranges)} range{'s' if len(self.ranges) != 1 else ''}"
-        lines = [f"{self.id}  {said}" + ("" if self.value is None else f", {self.held} held {plain(self.value)}")]
+        lines = [f"{self.id}  {self.words()}"]
         dots = [_middle(low, high) for low, high in self.ranges]
         points = dots if self.value is None else [*dots, self.value]
         least, most = min(points), max(points)
