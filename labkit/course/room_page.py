@@ -52,11 +52,12 @@ def _question(room: Room) -> str:
     shown = room.ranges[:_MOST_ROWS]
     ends = [end for pair in shown for end in pair] + ([] if room.value is None else [room.value])
     place = _scale(ends)
+    note = " Each step to the right multiplies." if _multiplies(ends) else ""
     height = 30 + _ROW * len(shown) + 30
     rows = [_range(place, pair, 30 + _ROW * row) for row, pair in enumerate(shown)]
     left = "" if len(shown) == len(room.ranges) else f"<p>The first {len(shown)} of {len(room.ranges)} are drawn.</p>"
     return (
-        f"<h2>{html.escape(room.id)}</h2><p>{words}.</p>"
+        f"<h2>{html.escape(room.id)}</h2><p>{words}.{note}</p>"
         f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{words}">'
         f"{''.join(rows)}{_number(room, place, height)}{_ends(ends, height)}</svg>{left}"
     )
@@ -87,10 +88,14 @@ def _ends(ends: Sequence[float], height: float) -> str:
     )
 
 
+def _multiplies(ends: Sequence[float]) -> bool:
+    return min(ends) > 0 and max(ends) > 20 * min(ends)
+
+
 def _scale(ends: Sequence[float]) -> Callable[[float], float]:
     """From a number to its place; by factors where the numbers span many."""
     least, most = min(ends), max(ends)
-    log = least > 0 and most > 20 * least
+    log = _multiplies(ends)
 
     def place(value: float) -> float:
         if most == least:
