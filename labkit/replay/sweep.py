@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-SLOWER = "numba is not installed: the reference engine is used; labkit[fast] is some 300 times faster"
+SLOWER = "numba is not installed: the reference engine is used; labkit[fast] is about 400 times as fast"
 
 PART = 20_000
 """Rows a part: what is lost when a sweep is interrupted, and what is held in memory beside the frame."""

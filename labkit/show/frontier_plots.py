@@ -38,6 +38,7 @@ def draw_frontier(frame: pd.DataFrame, policy: int | None = None) -> Spec:
     good = frame[frame["disqualified"] == ""]
     cloud = good.iloc[:: max(len(good) // _MOST, 1)]
     bend = knee(front)
+    base = float(frame.loc[frame["policy"] == 0, "cold"].iloc[0])
     names = [named(frame, int(p)) for p in front["policy"]]
     blue = STYLES["managed"].line
     traces: list[dict[str, Any]] = [
@@ -81,7 +82,9 @@ def draw_frontier(frame: pd.DataFrame, policy: int | None = None) -> Spec:
         f"{len(front)} of {len(frame):,} policies are beaten by no other in cost and in loss",
         traces,
         xaxis={"title": {"text": "excerpts missing when needed"}, "rangemode": "tozero"},
-        yaxis={"title": {"text": "cost with every re-read paid"}, "tickprefix": "$", "rangemode": "tozero"},
+        # Policies that cost far more than doing nothing would press the frontier flat.
+        yaxis={"title": {"text": "cost with every re-read paid"}, "tickprefix": "$", "range": [0, 1.5 * base]},
+        legend={"x": 1, "xanchor": "right", "y": 1, "bgcolor": "rgba(255,255,255,0.8)"},
     )
 
 

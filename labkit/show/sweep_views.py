@@ -90,7 +90,7 @@ def sweeps(traces: Sequence[Trace], base: Any = "article", *, prices: Prices | N
     rows = swept(first, 0.1, floor)
     row = rows.iloc[1] if best.nothing else rows[rows["policy"] == best.policy].iloc[0]
     controls = (
-        Control("trigger", "trigger (tokens)", int(row["trigger"]), step, step * points, step),
+        Control("trigger", "trigger", int(row["trigger"]), step, step * points, step),
         Control("keep", "keep", int(row["keep"]), 0, KEEPS - 1),
         Control("read", "price of a read", 0.1, choices=_READS),
         Control("run", "run", first, choices={name: name for name in runs}, more=True),
