@@ -17,7 +17,7 @@ from conformance import cases, exported, ours
 from labkit.errors import InputError
 from labkit.ladder.export import TARGETS, export, from_config
 from labkit.ladder.policy import SUPERSEDED, Policy
-from labkit.ladder.presets import load_policy, presets
+from labkit.ladder.presets import load_policy, preset, presets
 
 LIVE = pytest.mark.skipif(
     not os.environ.get("LABKIT_CONFORMANCE"), reason="the peers are installed by make conformance"
@@ -426,3 +426,44 @@ def test_what_is_no_policy_and_no_target_is_a_sentence() -> None:
         export(Policy(), None)
     with pytest.raises(InputError, match="no target 'claude code', did you mean 'Claude Code'"):
         export(Policy(), "claude code")
+
+
+@pytest.mark.parametrize("name", [n for n in presets(unverified=True) if preset(n).harness])
+def test_a_preset_needs_nothing_but_its_own_harness(name) -> None:
+    """What the harness does by itself, and in its own words, is not said to be missing."""
+    made = export(load_policy(name), name)
+    nothing_to_set = (f"{preset(name).harness} lets its user set nothing that labkit knows",)
+    assert made.missing == (() if preset(name).knobs else nothing_to_set)
+    assert made.target == name
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "line", "missing"),
+    [
+        (
+            "pydantic-ai-clear",
+            {"trigger": 0.25, "trigger_by": "fraction", "window": 200_000},
+            "max_tokens = 50000 ",
+            (),
+        ),
+        ("inspect-edit", {"trigger": 0.25}, "threshold = 0.25 ", ()),
+        ("inspect-edit", {"trigger": 9_000, "trigger_by": "tokens"}, "threshold = 9000 ", ()),
+        ("anthropic-clear-tool-uses", {"trigger": 9, "trigger_by": "tool_uses"}, "trigger = 9 ", ()),
+        ("pydantic-ai-clear", {"trigger": 9, "trigger_by": "tool_uses"}, "keep_pairs = 3 ", ("trigger", "trigger_by")),
+        ("openhands", {"trigger": 9_000, "trigger_by": "tokens"}, "", ("trigger",)),
+        ("openai-trimmer", {"keep": 9, "keep_by": "results"}, "", ("clear",)),
+        ("swe-agent-last-n", {"keep": 9_000, "keep_by": "tokens"}, "polling = 1 ", ("clear", "keep_by")),
+        ("langchain-summarize", {"compact_above": None, "keep_recent": 7}, "", ()),
+        ("langchain-summarize", {"compact_above": 9_000}, "trigger = 9000 ", ("compact_above",)),
+        ("langchain-clear", {"clear_inputs": frozenset({"a"})}, "clear_tool_inputs = true ", ("clear_inputs",)),
+        ("anthropic-clear-tool-uses", {"clear_inputs": frozenset({"a"})}, 'clear_tool_inputs = ["a"] ', ()),
+        ("langchain-clear", {"remembers": True}, "keep = 3 ", ("remembers",)),
+        ("codex", {"keep_recent": 9}, "model_auto_compact_token_limit = 244800 ", ("keep_recent",)),
+    ],
+)
+def test_settings_in_what_they_count(name, change, line, missing) -> None:
+    made = export(replace(load_policy(name), **change), name)
+    assert line in made.text and ("trigger = " in made.text or name != "langchain-summarize" or not line)
+    assert {said.split(":")[0] for said in made.missing} == set(missing), made.missing
+    if not line:
+        assert made.text == ""

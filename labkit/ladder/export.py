@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from labkit.errors import InputError, closest
 from labkit.ladder.export_api import anthropic, from_config, openai
-from labkit.ladder.export_code import langchain, pydantic_ai, settings
+from labkit.ladder.export_code import langchain, pydantic_ai
+from labkit.ladder.export_settings import settings
 from labkit.ladder.export_values import Export
 from labkit.ladder.given import given
 from labkit.ladder.policy import Policy

@@ -1,18 +1,14 @@
-"""A policy as code for an agent library, and as settings of a harness."""
+"""A policy as code for an agent library."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from labkit.ladder.export_settings import settings
 from labkit.ladder.export_values import Export, beyond, clears, compacts_above, counts_results, tokens_of
 from labkit.ladder.policy import Policy
-from labkit.ladder.presets import Knob, knobs, preset, presets
 
 __all__ = ["langchain", "pydantic_ai", "settings"]
-
-# Four characters count as a token where a knob counts the one and the policy the other.
-_CHARACTERS = 4
 
 
 def _said_of_clearing(policy: Policy) -> list[str]:
@@ -145,62 +141,3 @@ def _written(arguments: dict[str, Any]) -> str:
 
 def _code(lines: list[str], made: list[str]) -> str:
     return "\n".join([*lines, "", *made] if lines else made) + "\n"
-
-
-def settings(policy: Policy, name: str) -> Export:
-    """The knobs of a harness, by its name or that of one of its presets, set as the policy asks."""
-    known = preset(name).knobs if name in presets(unverified=True) else knobs(name)
-    harness = preset(name).harness if name in presets(unverified=True) else name
-    lines, said, missing = [], {"window", "trigger", "edits_at", "stub_text"}, []
-    for knob in known:
-        if knob.field:
-            said |= {knob.field, "cap"} if knob.field == "cap_of" else {knob.field}
-        shown, note = _shown(policy, knob)
-        if shown is None:
-            continue
-        for bound, word in ((knob.low, "least"), (knob.high, "most")):
-            if bound is not None and isinstance(shown, int) and (shown < bound if word == "least" else shown > bound):
-                missing.append(f"{knob.field}: the {word} of {knob.name} is {bound:,}, so that is written")
-                shown = bound
-        lines.append(f"{knob.name} = {json.dumps(shown)}    # {knob.unit}; {knob.where}{note}")
-    if clears(policy) and "keep" not in said:
-        said |= {"keep_by", "batch", "clear_inputs", "floor_is"}
-        if not _clears_so(policy, harness):
-            missing.append("clear: the user cannot set what is cleared, and when")
-    if compacts_above(policy) is not None and policy.keep_recent and "keep_recent" not in said:
-        missing.append("keep_recent: the user cannot set what a summary leaves")
-    if policy.cap_of and "cap_of" in said:
-        tools = {tool for tool, _ in policy.cap_of} - {knob.tool for knob in known}
-        missing += [f"cap_of: no setting for {tool} alone" for tool in sorted(tools)]
-    missing = beyond(policy, frozenset(said)) + missing
-    if not known:
-        missing.append(f"{harness} lets its user set nothing that labkit knows")
-    return Export(name, "\n".join(lines) + "\n" if lines else "", {}, tuple(missing))
-
-
-def _clears_so(policy: Policy, harness: str) -> bool:
-    """Whether the harness clears like that by itself."""
-    asked = (policy.trigger, policy.trigger_by, policy.keep, policy.keep_by, policy.floor)
-    own = (p.policy for p in map(preset, presets(unverified=True)) if p.harness == harness)
-    return asked in [(p.trigger, p.trigger_by, p.keep, p.keep_by, p.floor) for p in own]
-
-
-def _shown(policy: Policy, knob: Knob) -> tuple[Any, str]:
-    """A knob's value and a note on it; ``None`` where the policy asks nothing of it."""
-    if not knob.field:
-        return None, ""
-    if knob.field == "cap_of":
-        return _cap(policy, knob)
-    value = compacts_above(policy) if knob.field == "compact_above" else getattr(policy, knob.field)
-    if knob.field != "lifetime" and ((policy.trigger is None and knob.field != "evict") or value in (frozenset(), ())):
-        return None, ""
-    return (sorted(value) if isinstance(value, frozenset) else value), ""
-
-
-def _cap(policy: Policy, knob: Knob) -> tuple[int | None, str]:
-    cap = policy.cap_for(knob.tool)
-    counts = "characters" if knob.unit == "characters" else "tokens"
-    if cap is None or counts == policy.cap_by:
-        return cap, ""
-    other = cap * _CHARACTERS if counts == "characters" else -(-cap // _CHARACTERS)
-    return other, f"; {cap:,} {policy.cap_by} at {_CHARACTERS} characters a token"
