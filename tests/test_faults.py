@@ -120,6 +120,19 @@ def test_05_subagents_dropped_or_counted_twice(tmp_path: Path) -> None:
     assert (both[0].uncached, both[0].output) == (60, 14)
 
 
+def test_05_a_subagents_file_that_is_found_by_itself_too() -> None:
+    """https://github.com/ryandemelo/token-monitor/issues/63: spent once by the parent's sum, once by its own file."""
+    parent, child = sorted((DATA / "codex").glob("*.jsonl"), key=lambda path: -path.stat().st_size)
+    trace = load(parent)
+    assert [c.kind for c in trace.children].count("subagent") == 1
+    dollars = audit(trace).cost.exact
+    assert dollars and dollars > (audit(load(child)).cost.exact or 0.0) > 0
+    for paths in ([parent, child], [child, parent]):
+        rows = list(list_sessions(paths))
+        assert [row.shared for row in rows] == [0, len(load(child).requests)]
+        assert sum(row.dollars or 0.0 for row in rows) == pytest.approx(dollars)
+
+
 def test_06_resumed_and_branched_copies(tmp_path: Path) -> None:
     """https://github.com/langfuse/claude-observability-plugin/issues/33: two files with the same first calls."""
     shared = [user("go"), assistant("m1", text("a"), usage(10, 0, 0, 5), stop="end_turn"), user("more")]

@@ -15,6 +15,9 @@ __all__ = ["new_only", "usage_once"]
 
 Key = tuple[str, int, int, int, int]
 
+# Smaller starts are seconds from a run's beginning and tell nothing apart.
+_CLOCK = 1e9
+
 
 def new_only(trace: Trace, seen: set[Key]) -> tuple[Trace, int]:
     """A Trace without the usage of responses that were seen in another.
@@ -68,11 +71,19 @@ def _without(trace: Trace, seen: set[Key], own: set[Key]) -> tuple[Trace, int]:
 
 
 def _key(request: Request) -> Key | None:
-    """Some relays give every response one id, so the input counts too; output is not final on every copy."""
-    usage = request.usage
-    if request.id is None or usage is None:
+    """Some relays give every response one id, so the input counts too; output is not final on every copy.
+
+    Where a harness keeps no ids, as Codex, the time and all counts stand for one: there a subagent's file is read
+    with its session's and is found by itself too.
+    """
+    usage, name = request.usage, request.id
+    if usage is None:
         return None
-    return (request.id, usage.uncached, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h)
+    if name is None:
+        if request.start is None or request.start < _CLOCK:
+            return None
+        name = f"{request.start} {usage.output}"
+    return (name, usage.uncached, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h)
 
 
 def usage_once(traces: Iterable[Trace]) -> tuple[Usage, int]:
