@@ -137,7 +137,7 @@ def test_what_a_resumed_copy_repeats_counts_once(home, capsys):
     assert new["shared"] >= old["requests"] > 5
     lines = run(capsys, "audit", "--all")[1].splitlines()
     assert lines[-1].split() == ["together", f"${old['dollars'] + new['dollars']:.2f}"]
-    assert f"({new['shared']} of its responses are counted in an older file)" in lines[1]
+    assert f"({new['shared']} of its responses counted in an older file)" in lines[1]
 
 
 def test_without_sessions_one_sentence(tmp_path, monkeypatch, capsys):

@@ -218,7 +218,7 @@ def list_lines(listed: Sequence[Listed]) -> list[str]:
         score = "-" if row.score is None else f"{row.score:.0%}"
         name = plain(row.problem or row.path, 200)
         if row.shared:
-            name += f" ({row.shared:,} of its responses are counted in an older file)"
+            name += f" ({row.shared:,} of its responses counted in an older file)"
         lines.append(f"{when:<17} {row.requests:>8,} {row.peak:>10,} {paid:>10} {score:>7}  {name}")
     known = [row.dollars for row in listed if row.dollars is not None]
     if len(known) > 1:
