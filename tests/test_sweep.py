@@ -86,6 +86,23 @@ def test_what_the_fast_engine_cannot_do_goes_through_the_reference(runs) -> None
     assert provider["cold"].iloc[1] == pytest.approx(charged.cold)
 
 
+def test_traces_of_one_name_stay_apart(runs) -> None:
+    other = replace(runs[1], name=runs[0].name)
+    frame = sweep([runs[0], other, runs[0]], {"keep": [1, 5]}, base="article", engine="reference")
+    assert list(frame["trace"]) == [n for n in ("invoice-60", "invoice-60 (2)", "invoice-60 (3)") for _ in range(3)]
+    alone = sweep(other, {"keep": [1, 5]}, base="article", engine="reference")
+    assert list(frame["net_low"][3:6]) == list(alone["net_low"])
+    assert choose(frame).traces == 3
+
+
+def test_a_trim_goes_through_the_reference_and_its_row_says_so(runs) -> None:
+    only = Policy(window=None, trigger=10_000, floor=0, keep=None, compact_above=None)
+    frame = sweep(runs[1], {"trim": [None, 0.5]}, base=only)
+    assert list(frame["engine"][1:]) == (["fast", "reference"] if fastpath.available() else ["reference"] * 2)
+    trimmed = replay(runs[1], replace(only, trim=0.5))
+    assert frame["input"].iloc[2] == trimmed.input < frame["input"].iloc[1]
+
+
 def test_interrupted_and_resumed(runs, tmp_path, monkeypatch) -> None:
     pytest.importorskip("pyarrow", reason="the extra fast is not installed")
     monkeypatch.setattr(sweep_module, "PART", 5)

@@ -153,7 +153,7 @@ def sweep_sessions(traces: Sequence[Trace], policies: Sequence[Policy], prices: 
     """
     table = Columns(policies).after(Policy.nothing())
     engine = "fast" if fastpath.available() else "reference"
-    gathered = Gathered(len(traces) * table.length)
+    gathered = Gathered(len(traces), table.length)
     work = None
     for place, trace in enumerate(traces):
         base = unedited(trace)

@@ -112,7 +112,7 @@ def sweep(
     rows = work.table.length
     parts = [(t, at) for t in range(len(listed)) for at in range(0, rows, PART)]
     store = None if out is None else Store(Path(out), work.key(), listed)
-    gathered, done, began = Gathered(len(listed) * rows), 0, time.monotonic()
+    gathered, done, began = Gathered(len(listed), rows), 0, time.monotonic()
 
     def keep(place: int, frame: pd.DataFrame) -> None:
         nonlocal done

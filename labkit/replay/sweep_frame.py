@@ -26,14 +26,17 @@ class Gathered:
 
     Parameters
     ----------
-    rows : int
+    traces, policies : int
+        How many there are; a trace's rows stand together, doing nothing first.
     """
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, traces: int, policies: int) -> None:
+        rows = traces * policies
+        self._policies = policies
         self._numbers = np.zeros((len(_NUMBERS), rows), np.int64)
         self._reference = np.zeros(rows, bool)
         self._refused: dict[int, str] = {}
-        self._names = np.full(rows, "", object)
+        self._names = [""] * traces
 
     def put(self, at: int, part: pd.DataFrame) -> None:
         """Keep a part whose first row has this place."""
@@ -41,7 +44,7 @@ class Gathered:
         for row, name in zip(self._numbers, _NUMBERS, strict=True):
             row[here] = part[name].to_numpy()
         self._reference[here] = (part["engine"] == "reference").to_numpy()
-        self._names[here] = part["trace"].iloc[0]
+        self._names[at // self._policies] = part["trace"].iloc[0]
         refused = part["refused"].to_numpy(object)
         self._refused.update((at + int(i), refused[i]) for i in np.flatnonzero(refused != ""))
 
@@ -49,12 +52,12 @@ class Gathered:
         """All rows. The parts' numbers are handed over, not copied."""
         import pandas as pd
 
-        refused = np.full(len(self._names), "", object)
+        refused = np.full(len(self._reference), "", object)
         for row, words in self._refused.items():
             refused[row] = words
         numbers = dict(zip(_NUMBERS, self._numbers, strict=True))
         columns: dict[str, Any] = {
-            "trace": self._names,
+            "trace": np.repeat(np.array(_apart(self._names), object), self._policies),
             "policy": numbers.pop("policy"),
             "engine": np.array(_ENGINES, object)[self._reference.astype(int)],
         }
@@ -98,8 +101,7 @@ def finished(frame: pd.DataFrame, table: Columns, shown: dict[str, list[Any]], c
     frame["fresh"] = frame["input"] - frame["read"]
     frame["reread"] = frame["reread_tokens"] * write
     frame["reread_dear"] = frame["reread_high"] * write + frame["reread_prompts"] * card.cache_read / per
-    nothing = frame.loc[frame["policy"] == 0].set_index("trace")["cold"]
-    base = frame["trace"].map(nothing)
+    base = np.repeat(frame["cold"].to_numpy()[:: table.length], table.length)
     frame["net_low"] = base - frame["cold"] - frame["reread_dear"]
     frame["net_high"] = base - frame["cold"] - frame["reread"]
     frame["disqualified"] = np.select(
@@ -108,3 +110,17 @@ def finished(frame: pd.DataFrame, table: Columns, shown: dict[str, list[Any]], c
         "",
     )
     return frame
+
+
+def _apart(names: list[str]) -> list[str]:
+    """Names that differ: many harnesses call every file the same.
+
+    >>> _apart(["run", "other", "run"])
+    ['run', 'other', 'run (2)']
+    """
+    taken: dict[str, int] = {}
+    out = []
+    for name in names:
+        taken[name] = taken.get(name, 0) + 1
+        out.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
+    return out
