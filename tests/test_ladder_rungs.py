@@ -171,6 +171,77 @@ def test_an_edit_overtakes_reads_of_parts_as_well(whole_read_between) -> None:
     assert all(text.endswith("the file was changed since.]") for text in results(manager)[:-1])
 
 
+FILE = '{"file_path": "/a.py"}'
+
+
+def part(first: int, lines: int) -> str:
+    return f'{{"file_path": "/a.py", "offset": {first}, "limit": {lines}}}'
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second", "gone"),
+    [
+        ("wider_read", ("Read", part(5, 10)), ("Read", part(1, 100)), True),
+        ("wider_read", ("Read", part(5, 10)), ("Read", part(5, 10)), True),
+        ("wider_read", ("Read", part(5, 10)), ("Read", part(6, 100)), False),
+        ("wider_read", ("Read", part(5, 10)), ("Read", part(1, 13)), False),
+        ("wider_read", ("Read", part(5, 10)), ("Read", FILE), True),
+        ("wider_read", ("Read", FILE), ("Read", part(1, 100)), False),
+        (
+            "wider_read",
+            ("view", "path=/a.py, start_line=5, end_line=9"),
+            ("view", "path=/a.py, start_line=1, end_line=9"),
+            True,
+        ),
+        ("edited", ("Read", FILE), ("str_replace_editor", '{"command": "insert", "path": "/a.py"}'), True),
+        ("edited", ("Read", FILE), ("str_replace_editor", '{"command": "view", "path": "/a.py"}'), False),
+        ("same_call", ("run", '{"a": 1, "b": 2}'), ("run", '{"b": 2, "a": 1}'), True),
+        ("same_call", ("run", '{"a": 1, "b": 2}'), ("run", '{"b": 1, "a": 2}'), False),
+        ("same_call", ("run", '{"a": 1,'), ("run", '{"a": 1,'), True),
+    ],
+)
+def test_what_overtakes_what(rule, first, second, gone) -> None:
+    manager = manager_of(replace(NOTHING, evict={rule}, floor=0))
+    use(manager, *first, "r" * 300)
+    manager.step()
+    use(manager, *second, "s" * 300, "2")
+    manager.step()
+    assert [e.kind for e in manager.events] == ["evicted"] * gone
+
+
+@pytest.mark.parametrize(
+    ("rule", "call", "result"),
+    [
+        ("edited", ("Edit", FILE), "<tool_use_error>String to replace not found in file."),
+        ("edited", ("Edit", FILE), "No replacement was performed, old_str did not appear."),
+        ("edited", ("Edit", FILE), "OSError: disk full"),
+        ("same_call", ("Read", FILE), "File unchanged since last read. It is still current."),
+        ("wider_read", ("Read", '{"file_path": "/a.py", "pages": null}'), "<tool_use_error>File does not exist."),
+    ],
+)
+def test_what_failed_or_shows_nothing_overtakes_nothing(rule, call, result) -> None:
+    manager = manager_of(replace(NOTHING, evict={rule}, floor=0))
+    use(manager, "Read", FILE if rule != "wider_read" else part(5, 10), "r" * 300)
+    manager.step()
+    use(manager, *call, result, "2")
+    manager.step()
+    assert manager.events == []
+    use(manager, *call, "ok, and here it is: Errors are none", "3")  # the same once more, and it works
+    manager.step()
+    assert [e.kind for e in manager.events] == ["evicted"]
+
+
+def test_an_edit_overtakes_a_part_that_a_wider_one_did() -> None:
+    """The floor kept it in place, and so it goes with the edit at the latest."""
+    manager = manager_of(replace(NOTHING, evict={"edited"}, floor=0))
+    for n, args in enumerate((part(5, 10), part(1, 100))):
+        use(manager, "Read", args, "r" * 300, str(n))
+    manager.step()
+    use(manager, "Edit", FILE, "ok", "9")
+    manager.step()
+    assert [(e.kind, e.messages) for e in manager.events] == [("evicted", 2)]
+
+
 def test_what_evict_leaves_alone() -> None:
     policy = replace(NOTHING, evict={"same_call"}, floor=0, pinned={"notes_read"})
     manager = manager_of(policy)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from labkit.files import load_data
 from labkit.ladder.context import Context, Slot, stands
@@ -15,22 +17,35 @@ from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import ERROR_WORDS, short
 from labkit.record.trace import Block
 
-__all__ = ["Eviction", "FileUse", "file_use", "superseded_stub"]
+__all__ = ["Eviction", "FileUse", "Overtakes", "changed_nothing", "file_use", "superseded_stub"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """What a call does to a file: reads all of it, reads a part, or changes it."""
+    """What a call does to a file: reads all of it, reads a part, or changes it.
+
+    Parameters
+    ----------
+    path : str
+    does : {"read", "change"}
+    part : str
+        Which part is read; empty for all of it.
+    lines : tuple of float, optional
+        The first and the last line of the part, where the arguments say both.
+    """
 
     path: str
     does: str
     part: str = ""
+    lines: tuple[float, float] | None = None
 
 
 @lru_cache(maxsize=1)
 def _rules() -> Mapping[str, Any]:
     data = load_data("superseding.json")
-    return {name: tuple(data[name]) for name in ("read", "change", "path", "part")}
+    return {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
 
 
 def file_use(tool: str | None, args: str | None) -> FileUse | None:
@@ -39,22 +54,69 @@ def file_use(tool: str | None, args: str | None) -> FileUse | None:
     Examples
     --------
     >>> file_use("read_file", "src/money.py")
-    FileUse(path='src/money.py', does='read', part='')
+    FileUse(path='src/money.py', does='read', part='', lines=None)
     >>> file_use("Read", "file_path=/app/a.py, offset=10, limit=20")
-    FileUse(path='/app/a.py', does='read', part='offset=10, limit=20')
+    FileUse(path='/app/a.py', does='read', part='offset=10, limit=20', lines=(10, 29))
+    >>> file_use("str_replace_editor", '{"command": "insert", "path": "/app/a.py"}').does
+    'change'
     >>> file_use("run_tests", "tests") is None
     True
     """
     rules = _rules()
+    editor = tool in rules["editor"]
     does = "read" if tool in rules["read"] else "change" if tool in rules["change"] else ""
-    if not does or not args:
+    if not (does or editor) or not args:
         return None
     named = _fields(args)
-    if not named:
+    if editor:
+        does = "read" if named.get("command") in rules["view"] else "change"
+    elif not named:
         return FileUse(args.split(", ")[0].strip(), does)
     path = next((str(named[key]) for key in rules["path"] if named.get(key)), "")
     part = ", ".join(f"{key}={named[key]}" for key in rules["part"] if named.get(key) is not None)
-    return FileUse(path, does, part) if path else None
+    return FileUse(path, does, part, _lines(named) if part else None) if path else None
+
+
+def _lines(named: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The first and the last line that a call reads, where it says both."""
+    try:
+        if named.get("limit") is not None:
+            first = int(named.get("offset") or 1)
+            return first, first + int(named["limit"]) - 1
+        for begin, end in (("start_line", "end_line"), ("start", "end")):
+            if named.get(begin) is not None and named.get(end) is not None:
+                return int(named[begin]), int(named[end])
+        between = named.get("view_range")
+        if isinstance(between, list) and len(between) == 2:
+            return int(between[0]), math.inf if int(between[1]) == -1 else int(between[1])
+    except (TypeError, ValueError):
+        pass
+    return None
+
+
+@lru_cache(maxsize=4_096)
+def _call_key(tool: str | None, args: str) -> tuple[str | None, str]:
+    """What makes two calls the same: arguments in JSON may stand in any order."""
+    if args.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            return tool, json.dumps(json.loads(args), sort_keys=True)
+    return tool, args
+
+
+def changed_nothing(text: str) -> bool:
+    """Whether the result of a change says that it failed.
+
+    Examples
+    --------
+    >>> changed_nothing("<tool_use_error>String to replace not found in file."), changed_nothing("ok, no errors")
+    (True, False)
+    """
+    return _begins(text, "failed") or any(word in text for word in ERROR_WORDS)
+
+
+def _begins(text: str, words: str) -> bool:
+    begins: bool = text[:200].lstrip().lower().startswith(_rules()[words])
+    return begins
 
 
 def _fields(args: str) -> dict[str, Any]:
@@ -92,6 +154,68 @@ def superseded_stub(result: Block, why: str, policy: Policy) -> Block:
     return replace(result, text=text, edited="evict")
 
 
+class Overtakes(Generic[T]):
+    """Finds which results a new one overtakes, and why; things of any kind stand for the results.
+
+    Parameters
+    ----------
+    rules : frozenset of str
+        From :data:`labkit.ladder.policy.SUPERSEDED`.
+
+    Examples
+    --------
+    >>> overtakes = Overtakes[int](frozenset({"wider_read"}))
+    >>> for i, args in enumerate(("file=a, start=5, end=9", "file=a, start=1, end=7", "file=a, start=3, end=20")):
+    ...     print(overtakes.came(Block("result", "tool", "x", tool="Read", args=args), i))
+    []
+    []
+    [(0, 'wider_read')]
+    """
+
+    def __init__(self, rules: frozenset[str]) -> None:
+        self._rules = rules
+        self._calls: dict[tuple[str | None, str], T] = {}
+        # By path: reads of a part that no whole read has followed, and all others. Apart, so that a whole
+        # read walks over each part once.
+        self._parts: dict[str, list[tuple[T, tuple[float, float] | None]]] = {}
+        self._reads: dict[str, list[T]] = {}
+
+    def came(self, block: Block, thing: T) -> list[tuple[T, str]]:
+        """What a result overtakes, each with the reason."""
+        old: list[tuple[T, str]] = []
+        use = file_use(block.tool, block.args)
+        if use is not None and use.does == "read" and _begins(block.text, "unseen"):
+            return old
+        if "same_call" in self._rules and block.args:
+            key = _call_key(block.tool, block.args)
+            if key in self._calls:
+                old.append((self._calls[key], "same_call"))
+            self._calls[key] = thing
+        if use is None:
+            return old
+        if use.does == "change":
+            if not changed_nothing(block.text):
+                reads = [*self._reads.pop(use.path, ()), *(part for part, _ in self._parts.pop(use.path, ()))]
+                old += [(read, "edited") for read in reads if "edited" in self._rules]
+            return old
+        wider = "wider_read" in self._rules
+        parts = self._parts.pop(use.path, [])
+        if not use.part:
+            old += [(part, "wider_read") for part, _ in parts if wider]
+            self._reads.setdefault(use.path, []).extend([*(part for part, _ in parts), thing])
+            return old
+        shown = [part for part in parts if _within(part[1], use.lines)]
+        old += [(part, "wider_read") for part, _ in shown if wider]
+        self._parts[use.path] = [*(part for part in parts if part not in shown), (thing, use.lines)]
+        if shown:  # they stand until they are evicted, and an edit overtakes them too
+            self._reads.setdefault(use.path, []).extend(part for part, _ in shown)
+        return old
+
+
+def _within(inner: tuple[float, float] | None, outer: tuple[float, float] | None) -> bool:
+    return inner is not None and outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
 class Eviction:
     """Finds what has been superseded as results come in, and removes it in batches of at least the floor.
 
@@ -105,11 +229,7 @@ class Eviction:
 
     def __init__(self, policy: Policy, count: Callable[[str], int]) -> None:
         self._policy, self._count = policy, count
-        self._calls: dict[tuple[str | None, str | None], Slot] = {}
-        # By path: reads of a part that no whole read has followed, and all others. Apart, so that a whole
-        # read walks over each part once.
-        self._parts: dict[str, list[Slot]] = {}
-        self._reads: dict[str, list[Slot]] = {}
+        self._overtakes = Overtakes[Slot](policy.evict)
         self._due: dict[int, tuple[Slot, Block, int]] = {}  # by the slot's identity
 
     def appended(self, slot: Slot) -> None:
@@ -117,26 +237,11 @@ class Eviction:
         policy, block = self._policy, slot.block
         if not policy.evict or block.kind != "result" or not stands(block):
             return
-        use = file_use(block.tool, block.args)
-        if "same_call" in policy.evict and block.args:
-            self._supersede(self._calls.get((block.tool, block.args)), "same_call")
-            self._calls[block.tool, block.args] = slot
-        if use is None:
-            return
-        if use.does == "change":
-            if not any(word in block.text for word in ERROR_WORDS):  # a change that failed changes nothing
-                for read in [*self._reads.pop(use.path, ()), *self._parts.pop(use.path, ())]:
-                    self._supersede(read, "edited" if "edited" in policy.evict else "")
-        elif use.part:
-            self._parts.setdefault(use.path, []).append(slot)
-        else:
-            parts = self._parts.pop(use.path, [])
-            for read in parts if "wider_read" in policy.evict else ():
-                self._supersede(read, "wider_read")
-            self._reads.setdefault(use.path, []).extend([*parts, slot])
+        for old, why in self._overtakes.came(block, slot):
+            self._supersede(old, why)
 
-    def _supersede(self, slot: Slot | None, why: str) -> None:
-        if slot is None or not why or slot.position < 0 or not stands(slot.block) or id(slot) in self._due:
+    def _supersede(self, slot: Slot, why: str) -> None:
+        if slot.position < 0 or not stands(slot.block) or id(slot) in self._due:
             return
         if slot.block.tool in self._policy.pinned:
             return

@@ -64,7 +64,7 @@ class ContextManager:
         Whether the model binds its thinking to the exact prefix (``CacheRules.thinking_bound``).
     offload : callable
         Keeps a capped result whole and returns the path that its preview names. The default only names a
-        path; :class:`labkit.ladder.offload.Offload` writes the file.
+        path; ``Offload(folder).keep`` of :class:`labkit.ladder.offload.Offload` writes the file.
     prefix_tokens : int, optional
         Size of what precedes the messages; default: ``system`` counted, and 4 tokens of overhead.
 

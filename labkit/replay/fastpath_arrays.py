@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.ladder.cap import capped
-from labkit.ladder.evict import file_use, superseded_stub
+from labkit.ladder.evict import Overtakes, superseded_stub
 from labkit.ladder.policy import Policy
-from labkit.ladder.rungs import ERROR_WORDS, bare_call, clears_inputs, speaks, stub
+from labkit.ladder.rungs import bare_call, clears_inputs, speaks, stub
 from labkit.ladder.summaries import SizedSummarizer
 from labkit.price.cache import CacheRules
 from labkit.record.pairs import answers
@@ -243,34 +243,13 @@ def _of_form(trace: Trace, sizes: Sizes, policy: Policy, static: dict[str, Any])
 def _superseded(blocks: Sequence[Block], policy: Policy) -> dict[int, tuple[int, str]]:
     """Results that are overtaken: by which later result first, and why; as :mod:`labkit.ladder.evict` has it."""
     found: dict[int, tuple[int, str]] = {}
-    calls: dict[tuple[str | None, str | None], int] = {}
-    parts: dict[str, list[int]] = {}
-    reads: dict[str, list[int]] = {}
     if not policy.evict:
         return found
+    overtakes = Overtakes[int](policy.evict)
     for i, block in enumerate(blocks):
-        if block.kind != "result":
-            continue
-        if "same_call" in policy.evict and block.args:
-            before = calls.get((block.tool, block.args))
-            if before is not None:
-                found.setdefault(before, (i, "same_call"))
-            calls[block.tool, block.args] = i
-        use = file_use(block.tool, block.args)
-        if use is None:
-            continue
-        if use.does == "change":
-            if not any(word in block.text for word in ERROR_WORDS):
-                for read in [*reads.pop(use.path, ()), *parts.pop(use.path, ())]:
-                    if "edited" in policy.evict:
-                        found.setdefault(read, (i, "edited"))
-        elif use.part:
-            parts.setdefault(use.path, []).append(i)
-        else:
-            narrower = parts.pop(use.path, [])
-            for read in narrower if "wider_read" in policy.evict else ():
-                found.setdefault(read, (i, "wider_read"))
-            reads.setdefault(use.path, []).extend([*narrower, i])
+        if block.kind == "result":
+            for old, why in overtakes.came(block, i):
+                found.setdefault(old, (i, why))
     return found
 
 
