@@ -169,12 +169,15 @@ def sweep_command(
         str, typer.Option("--grid", metavar="FILE", help='JSON such as {"trigger": [20000, 30000], "keep": [1, 3]}.')
     ],
     out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write all rows as CSV or Parquet.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Keep finished parts; the same command goes on from them.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a scripted run under every combination of a grid, and say what is worth choosing."""
+    """Replay a run, or a folder of sessions, under every combination of a grid, and say what is worth choosing."""
     from labkit.show.sweep_report import swept
 
-    result = swept(path, axes, out)
+    result = swept(path, axes, out, resume)
     if as_json:
         _print_json(result.to_json())
     else:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from labkit.cli import app
 from labkit.errors import InputError
 from labkit.files import data_path
 from labkit.ladder.policy import Policy
@@ -243,27 +239,3 @@ def test_doing_nothing_wins_where_nothing_helps() -> None:
     )
     assert choose(cheap).nothing
     assert (frame["policy"] == 0).sum() == 1
-
-
-def test_the_command(tmp_path: Path) -> None:
-    axes = tmp_path / "grid.json"
-    axes.write_text(json.dumps({"preset": "article", "trigger": [20_000, 30_000], "keep": [1, 3, 5]}))
-    out = tmp_path / "rows.csv"
-    path = str(data_path("traces", "invoice-60.jsonl"))
-    done = CliRunner().invoke(app, ["sweep", path, "--grid", str(axes), "--out", str(out), "--json"])
-    assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert (told["policies"], told["traces"], told["rows"]) == (7, 1, 7)
-    assert {"compile_s", "compute_s", "best", "frontier"} <= set(told)
-    assert len(pd.read_csv(out)) == 7
-    lines = CliRunner().invoke(app, ["sweep", path, "--grid", str(axes)]).stdout
-    assert "7 rows: 7 policies on 1 traces" in lines
-    assert "best: trigger" in lines
-
-
-def test_the_export_command() -> None:
-    done = CliRunner().invoke(app, ["export", "article", "--to", "anthropic"])
-    assert done.exit_code == 0
-    assert json.loads(done.stdout)["context_management"]["edits"][0]["type"] == "clear_tool_uses_20250919"
-    assert "beta header: context-management-2025-06-27" in done.stderr
-    assert "not said:" in done.stderr

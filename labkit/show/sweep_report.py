@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.errors import InputError
+from labkit.errors import InputError, LabError
+from labkit.record.edits import unedited
 from labkit.record.load import load
+from labkit.record.trace import Trace
 from labkit.replay.choose import choose, frontier, knee
-from labkit.replay.grids import grid
+from labkit.replay.grids import columns, grid
+from labkit.replay.sessions import sessions_in
 from labkit.replay.sweep import sweep
 
 if TYPE_CHECKING:
@@ -28,14 +33,14 @@ class Swept:
     ----------
     frame : DataFrame
         Of :func:`labkit.sweep`.
-    axes : tuple of str
-        The fields that varied.
+    axes : dict of str to list
+        The fields of the grid and their values; one value alone stands in no column of the frame.
     compile_s, compute_s : float
         Seconds until the first policy was replayed, and for the sweep after that.
     """
 
     frame: pd.DataFrame
-    axes: tuple[str, ...]
+    axes: dict[str, list[Any]]
     compile_s: float
     compute_s: float
 
@@ -44,7 +49,8 @@ class Swept:
 
     def _said(self, policy: int) -> dict[str, Any]:
         row = self.frame[self.frame["policy"] == policy].iloc[0]
-        values = {name: _plain(row[name]) for name in self.axes} if policy else {"do nothing": True}
+        values = {n: _plain(row[n] if n in row.index else given[0]) for n, given in self.axes.items()}
+        values = values if policy else {"do nothing": True}
         columns = ("cold", "net_low", "net_high", "uses_after_clear", "events")
         return {"policy": policy, **values, **{c: _plain(row[c]) for c in columns}, "engine": row["engine"]}
 
@@ -90,13 +96,24 @@ def told_nothing(frame: pd.DataFrame) -> float:
     return float(frame.loc[frame["policy"] == 0, "cold"].sum())
 
 
-def swept(path: str, axes_file: str, out: str | None) -> Swept:
-    """Sweep a run over a grid from a file.
+def swept(path: str, axes_file: str, out: str | None, resume: str | None = None) -> Swept:
+    """Sweep a run, or all sessions of a folder, over a grid from a file.
+
+    Parameters
+    ----------
+    path : str
+        A run, a recorded session (as if its harness had edited nothing), or a folder of sessions.
+    axes_file : str
+        JSON of lists, and a ``preset`` for all other fields.
+    out : str, optional
+        Where all rows go.
+    resume : str, optional
+        A folder for finished parts; a sweep that was interrupted goes on from them.
 
     Raises
     ------
     InputError
-        If the grid is no JSON object of lists, or the rows cannot be written.
+        If the grid is no JSON object of lists, no run can be read, or the rows cannot be written.
     """
     try:
         axes = json.loads(Path(axes_file).expanduser().read_text(encoding="utf-8"))
@@ -105,16 +122,38 @@ def swept(path: str, axes_file: str, out: str | None) -> Swept:
     if not isinstance(axes, dict):
         raise InputError(f'{axes_file} holds a JSON {type(axes).__name__}: give {{"trigger": [20000, 30000]}}')
     base = axes.pop("preset", "default")
-    policies = grid(axes, base)
-    trace = load(path)
+    traces = _traces(path)
     began = time.perf_counter()
-    sweep(trace, policies[:1])
+    sweep(traces[0], grid(axes, base)[:1])
     ready = time.perf_counter()
-    frame = sweep(trace, policies, progress=len(policies) > 20_000)
+    many = len(traces) > 1 or columns(axes, base).length > 20_000
+    frame = sweep(traces, axes, base=base, progress=many, out=resume)
     done = time.perf_counter()
     if out is not None:
         _write(frame, Path(out).expanduser())
-    return Swept(frame, tuple(axes), ready - began, done - ready)
+    return Swept(frame, axes, ready - began, done - ready)
+
+
+def _traces(path: str) -> list[Trace]:
+    """What a path holds; of a folder of sessions, those that can be read."""
+    folder = Path(path).expanduser()
+    try:
+        return [unedited(load(path))]
+    except InputError:
+        if not folder.is_dir():
+            raise
+    found = []
+    for file in sessions_in(str(folder)):
+        try:
+            trace = unedited(load(file))
+        except LabError as error:
+            print(f"left out: {error}", file=sys.stderr)
+            continue
+        if trace.requests:
+            found.append(trace)
+    if not found:
+        raise InputError(f"no session of {folder} can be read: 'labkit formats' lists the kinds")
+    return found
 
 
 def _write(frame: pd.DataFrame, path: Path) -> None:
@@ -127,7 +166,7 @@ def _write(frame: pd.DataFrame, path: Path) -> None:
         raise InputError(f"{path} cannot be written ({error}): give another file, such as sweep.csv") from None
 
 
-def _words(said: dict[str, Any], axes: tuple[str, ...]) -> str:
+def _words(said: dict[str, Any], axes: Iterable[str]) -> str:
     if said["policy"] == 0:
         return "do nothing"
     return ", ".join(f"{name.replace('_', ' ')} {_number(said.get(name))}" for name in axes)
