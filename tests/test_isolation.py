@@ -165,6 +165,26 @@ def test_unfold_finds_the_call_by_the_agent_that_its_result_names() -> None:
     assert made.parent.trace.blocks == parent.blocks
 
 
+def test_children_without_a_recorded_brief_are_found_by_their_order() -> None:
+    """As many calls of a tool for agents as children, and what each was told stands nowhere: in order."""
+    asks = [Block("call", "assistant", f"invoke_agent {n}", n, tool="invoke_agent") for n in (2, 3)]
+    kin = tuple(Trace(f"agent-{n}", tuple(said(2, n)), (Request(1), Request(2)), kind="subagent") for n in (8, 9))
+    requests = tuple(Request(n) for n in (1, 2, 3))
+    parent = Trace("p", (Block("text", "user", "hi", 1), *asks), requests, children=kin)
+    for at, child in enumerate(kin):
+        made = unfold(parent, child)
+        assert made.errand.call == asks[at]
+        assert made.child is not None and made.child.trace.blocks == child.blocks
+        assert made.parent.trace.blocks == parent.blocks
+    for other in (
+        replace(parent, children=kin[:1]),
+        replace(parent, blocks=tuple(replace(b, tool="look") if b.kind == "call" else b for b in parent.blocks)),
+        replace(parent, children=(replace(kin[0], blocks=(Block("text", "user", "dig", 1), *kin[0].blocks)), kin[1])),
+    ):
+        with pytest.raises(InputError, match="no call of p started agent-8"):
+            unfold(other, kin[0])
+
+
 def test_a_child_whose_return_was_never_recorded() -> None:
     """The parent's record ends with the call: no result, no request left."""
     ask = Block("call", "assistant", "Task dig", 2, tool="Task", call_id="a")

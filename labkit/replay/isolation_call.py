@@ -25,7 +25,8 @@ def call_of(parent: Trace, child: Trace) -> tuple[int, int | None]:
     -------
     int
         The call with one of the child's first messages among its arguments; of several such, or where
-        there is none, the one whose result names the child.
+        there is none, the one whose result names the child. Where no child's first message was recorded, the calls
+        of a tool for agents are the children's in their order, if there are as many.
     int or None
         Its result; ``None`` where none is recorded.
 
@@ -52,6 +53,7 @@ def call_of(parent: Trace, child: Trace) -> tuple[int, int | None]:
 
     asked = [i for i in calls if any(text in parent.blocks[i].text for text in told)]
     found = [i for i in asked if named(i)] or asked or [i for i in calls if named(i)]
+    found = found or _in_order(parent, child, calls)
     if not found:
         raise InputError(f"no call of {parent.name} started {child.name}: its brief stands in no call's arguments")
     at = found[0]
@@ -59,3 +61,16 @@ def call_of(parent: Trace, child: Trace) -> tuple[int, int | None]:
     if back is not None and parent.blocks[back].request != parent.blocks[at].request:
         raise InputError(f"the result of {child.name} came in a later request: a child in the background has no place")
     return at, back
+
+
+def _in_order(parent: Trace, child: Trace, calls: list[int]) -> list[int]:
+    """The call of a child whose brief is not in the record, by its place among the children."""
+    kin = [c for c in parent.children if c.kind == "subagent"]
+    silent = not any(b.request <= 1 and b.role == "user" and b.text.strip() for c in kin for b in c.blocks)
+    tools = {parent.blocks[i].tool or "" for i in calls}
+    for tool in sorted(t for t in tools if "agent" in t.lower() or t == "Task"):
+        started = [i for i in calls if parent.blocks[i].tool == tool]
+        names = [c.name for c in kin]
+        if silent and len(started) == len(kin) and child.name in names:
+            return [started[names.index(child.name)]]
+    return []
