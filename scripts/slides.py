@@ -72,19 +72,28 @@ function show(index) {
   slides.forEach((slide, i) => slide.classList.toggle("now", i === now));
   place.textContent = `${now + 1} / ${slides.length}`;
   history.replaceState(null, "", `#${now + 1}`);
+  slides[now].scrollTop = 0;
   slides[now].focus();
   // A figure that was drawn while its slide was hidden does not know its width.
   slides[now].querySelectorAll(".js-plotly-plot").forEach(figure => Plotly.Plots.resize(figure));
 }
+// Down, up and the like first go through what does not fit the screen.
+function scrolled(sign) {
+  const slide = slides[now];
+  const left = sign > 0 ? slide.scrollHeight - slide.clientHeight - slide.scrollTop : slide.scrollTop;
+  if (left > 4) slide.scrollBy(0, sign * 0.8 * slide.clientHeight);
+  return left > 4;
+}
+function step(sign) { if (!scrolled(sign)) show(now + sign); }
 const keys = {
-  ArrowRight: () => now + 1, ArrowDown: () => now + 1, PageDown: () => now + 1, " ": () => now + 1,
-  ArrowLeft: () => now - 1, ArrowUp: () => now - 1, PageUp: () => now - 1,
-  Home: () => 0, End: () => slides.length - 1,
+  ArrowRight: () => show(now + 1), ArrowDown: () => step(1), PageDown: () => step(1), " ": () => step(1),
+  ArrowLeft: () => show(now - 1), ArrowUp: () => step(-1), PageUp: () => step(-1),
+  Home: () => show(0), End: () => show(slides.length - 1),
 };
 document.addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
   event.preventDefault();
-  show(keys[event.key]());
+  keys[event.key]();
 });
 addEventListener("hashchange", () => show(parseInt(location.hash.slice(1)) - 1 || 0));
 document.body.classList.add("moves");

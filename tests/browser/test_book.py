@@ -61,6 +61,21 @@ def test_a_page_draws_its_figures_without_a_network(offline: Callable[[Path], Pa
     assert page.locator("[id='sweep']").bounding_box()["y"] < SCREEN["height"]  # type: ignore[index]
 
 
+@pytest.mark.long
+def test_every_page_draws_its_figures_without_a_network(offline: Callable[[Path], Page], tmp_path: Path) -> None:
+    out = tmp_path / "book"
+    book.build(out, [])
+    names = [path.stem for path in book.NOTEBOOKS.glob("*.ipynb")]
+    assert {path.stem for path in out.glob("*.html")} == {*names, *book.documents(), "index"}
+    for name in names:
+        page = offline(out / f"{name}.html")
+        page.wait_for_selector(".js-plotly-plot .main-svg", timeout=30_000)
+        assert page.locator(".js-plotly-plot").count() >= 2, name
+        for figure in page.locator(".js-plotly-plot").all():
+            assert figure.locator(".main-svg").first.is_visible(), name
+            assert figure.locator(".cartesianlayer .trace, .cartesianlayer image").count() > 0, name
+
+
 def test_slides_move_by_keyboard_and_draw_without_a_network(offline: Callable[[Path], Page], tmp_path: Path) -> None:
     out = tmp_path / "slides"
     slides.build(out, ["00_start_here"])
@@ -76,6 +91,14 @@ def test_slides_move_by_keyboard_and_draw_without_a_network(offline: Callable[[P
             drawn += 1
         page.keyboard.press("ArrowRight")
     assert drawn >= 2
+    page.evaluate("document.querySelector('section.now').insertAdjacentHTML('beforeend', '<p style=height:900px>')")
+    page.keyboard.press("PageDown")  # through what does not fit the screen, and not on
+    assert page.evaluate("slides[now].scrollTop") > 0
+    page.keyboard.press("PageUp")
+    assert page.evaluate("slides[now].scrollTop") == 0
+    assert page.locator("footer").inner_text() == f"{count} / {count}"
+    page.keyboard.press("PageUp")
+    assert page.locator("footer").inner_text() == f"{count - 1} / {count}"
     page.keyboard.press("Home")
     assert page.locator("section:visible h1").inner_text() == "00 Start here"
     assert "_solution" not in page.content()
