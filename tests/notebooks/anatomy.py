@@ -220,8 +220,16 @@ def stored(notebook: Notebook, number: str) -> Iterator[str]:
         yield "a cell has no id of its own"
 
 
+def formulas(text: str) -> list[str]:
+    """Paragraphs in which JupyterLab would set what stands between two dollar signs as a formula."""
+    plain = re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.S)
+    return [paragraph for paragraph in re.split(r"\n\s*\n", plain) if paragraph.count("$") > 1]
+
+
 def vocabulary(notebook: Notebook, number: str) -> Iterator[str]:
-    """Known tags, plain code, pictures with words."""
+    """Known tags, plain code, pictures with words, dollars that stay dollars."""
+    for paragraph in formulas(prose(notebook)):
+        yield f"two dollar signs in one paragraph are shown as a formula: {paragraph[:60]}"
     for cell in notebook["cells"]:
         if tags(cell) - TAGS:
             yield f"unknown tags {sorted(tags(cell) - TAGS)}"

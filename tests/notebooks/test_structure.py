@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from anatomy import RULES, Notebook, Rule, code
+from anatomy import RULES, Notebook, Rule, code, formulas
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -40,6 +40,11 @@ def test_the_notebooks_are_there() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_anatomy(path: Path, rule: Rule) -> None:
     assert list(rule(read(path), path.stem[:2])) == []
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
+def test_dollars_of_a_page_stay_dollars(path: Path) -> None:
+    assert formulas(path.read_text(encoding="utf-8")) == []
 
 
 def cell(kind: str, text: str, *tags: str, **metadata: Any) -> dict[str, Any]:
@@ -156,6 +161,7 @@ BROKEN: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "a magic": (replace("print(42)", "%pip install x"), "magic"),
     "the network": (replace("print(42)", "import requests"), "the network"),
     "a bare picture": (replace("A story.", "![](a.png)"), "alt text"),
+    "two dollar signs": (replace("A story.", "It was $2.\nIt is $3."), "as a formula"),
 }
 
 
