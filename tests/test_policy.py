@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,13 @@ def test_a_policy_survives_json(policy: Policy) -> None:
     values = json.loads(json.dumps(policy.to_dict()))
     assert Policy.from_dict(values) == policy
     assert set(values) == {f.name for f in fields(Policy)}
+
+
+def test_whole_numbers_of_a_table_are_whole_numbers() -> None:
+    policy = Policy(keep=np.int64(3), trigger=np.int32(9_000), window=None)
+    assert policy == Policy(keep=3, trigger=9_000, window=None)
+    assert json.loads(json.dumps(policy.to_dict()))["trigger"] == 9_000
+    with pytest.raises(InputError, match=r"keep is np.float64\(3.0\): give a whole number"):
+        Policy(keep=np.float64(3))
+    with pytest.raises(InputError, match="keep is -1"):
+        Policy(keep=np.int64(-1))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral
+from types import NoneType
 from typing import Any, Literal, get_args
 
 from labkit.errors import InputError, closest
@@ -176,6 +178,10 @@ class Policy:
     keep_alive: int = 0
 
     def __post_init__(self) -> None:
+        for name in (*_COUNTS, "trigger"):  # a row of a table has numpy's whole numbers
+            value = getattr(self, name)
+            if type(value) not in (int, NoneType, bool) and isinstance(value, Integral):
+                object.__setattr__(self, name, int(value))
         for name, (unit, least, never) in _COUNTS.items():
             _counted(name, getattr(self, name), unit, least, never)
         self._check_trigger()
