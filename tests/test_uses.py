@@ -9,7 +9,7 @@ import pytest
 from labkit.ladder.policy import Policy
 from labkit.record.trace import Block, Request, Trace
 from labkit.replay.replay import replay
-from labkit.replay.uses import found_needs, shows
+from labkit.replay.uses import excerpts_in, found_needs, shows
 
 CLEARED = replace(Policy.nothing(), trigger=1, keep=1, floor=0, stub_text="[gone]", stub_if_smaller=False)
 
@@ -83,3 +83,11 @@ def test_every_excerpt_is_shown_by_its_source() -> None:
         trace = told(text, text)
         for need in found_needs(trace):
             assert shows(text, need.excerpt), need
+
+
+@pytest.mark.parametrize(
+    "text", ["a/" * 300_000, "1,234," * 100_000, "a.b:" * 100_000, "ValueError: " * 50_000, "-" * 500_000]
+)
+def test_a_text_that_is_one_long_line_is_no_trouble(text) -> None:
+    assert all(len(excerpt) <= 400 for excerpt in excerpts_in(text))
+    assert excerpts_in(f"src/a.py:12: {text}") >= {"src/a.py"}

@@ -33,7 +33,7 @@ _ERRORS = frozenset(name for name in dir(builtins) if name.endswith(("Error", "E
     "ReferenceError",
 }
 _ERROR_WORDS = 5
-_LINE = 24
+_LINE, _LONGEST = 24, 600
 _SHORTEST = 5
 # A word that many blocks show is the run's vocabulary, and no excerpt of one of them.
 _MOST_BLOCKS = 8
@@ -130,9 +130,11 @@ def excerpts_in(text: str) -> frozenset[str]:
             if path and len(path) >= _SHORTEST:
                 found.add(path)
     found |= {_short_error(error) for error in errors_in(said)}
-    for line in said.split("\n"):
+    for line in map(str.strip, said.split("\n")):
+        if not _LINE <= len(line) <= _LONGEST:  # nor are the expressions made for a megabyte without a blank
+            continue
         # Some tools number the lines of a file, "  12→text", "12\ttext", or name the file too, "a.py:12:text".
-        bare = _FOUND_LINE.sub("", line.strip()).strip().lstrip("0123456789").lstrip("→\t: ").strip()
+        bare = _FOUND_LINE.sub("", line).strip().lstrip("0123456789").lstrip("→\t: ").strip()
         # A line of a patch, of a list or of a quotation.
         if bare[:1] in ("+", "-", ">") and bare[1:2] != bare[0]:
             bare = bare[1:].strip()
