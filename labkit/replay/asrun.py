@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from typing import Literal
 
 from labkit.errors import InputError
 from labkit.price.cache import CacheRules, cache_rules
 from labkit.price.prices import find_model, prices
 from labkit.record.calibrate import starts_midway
+from labkit.record.sizes import measure
 from labkit.record.trace import Request, Trace, Usage
 
 __all__ = ["LONG", "SHORT", "AsRun", "Prediction", "reproduce"]
@@ -22,6 +24,9 @@ Cause = Literal["reproduced", "expired", "edit", "unexplained"]
 
 TOLERANCE = 0.01
 """A prediction counts as right within this share of the larger of the two numbers."""
+
+# Claude's tokenizers give up to so many tokens for one of ours.
+_DENSE = 1.35
 
 SHORT, LONG = 300.0, 3_600.0
 """Lifetimes of Anthropic's two kinds of cache entry, in seconds."""
@@ -78,11 +83,14 @@ class AsRun:
         Why there are none; empty if there are some.
     switched : tuple of int
         Requests that were the first to another model.
+    beyond : tuple of int
+        Requests that read more than any request before them had sent: the answer to the one before too.
     """
 
     predictions: tuple[Prediction, ...]
     reason: str = ""
     switched: tuple[int, ...] = ()
+    beyond: tuple[int, ...] = ()
 
     def count(self, cause: Cause) -> int:
         """Requests of one cause."""
@@ -118,10 +126,13 @@ def reproduce(trace: Trace) -> AsRun:
     -----
     Without an edit a request reads what the previous one read and wrote, unless more time has passed
     than the entry lives: 5 minutes, or an hour if the session's writes are 1-hour writes. After an
-    edit it reads the entry at the end of the system prompt. Each model has a cache of its own: back at
-    a model, a request reads what the last one to that model left. How large that is is not known before the
+    edit it reads the entry at the end of the system prompt. How large that is is not known before the
     first such rewrite: it lies between the first request's read and its read and write (between 0 and
-    these where the record starts in the middle of a session); from then on it is known.
+    these where the record starts in the middle of a session); from then on it is known. Each model has
+    a cache of its own: back at a model, a request reads what the last one to that model left.
+
+    Some versions of Claude Code ask by themselves after an answer that ended a user turn, and do not log
+    it; the next request then reads that answer too. So there the read lies between the two, as with OpenAI.
 
     OpenAI keeps the whole previous prompt, and often what it answered, so the read lies between the
     two; older models report it rounded down to 128 and no writes. An entry is taken to live the
@@ -138,17 +149,17 @@ def reproduce(trace: Trace) -> AsRun:
     rules = _rules(trace)
     if isinstance(rules, str):
         return AsRun((), rules)
-    run = _Run(rules, {edit.request for edit in trace.edits}, starts_midway(trace))
+    run = _Run(rules, {edit.request for edit in trace.edits}, starts_midway(trace), _answered(trace))
     predictions = tuple(p for request in trace.requests if (p := run.next(request)) is not None)
     few = "" if predictions else "fewer than two requests have a recorded usage"
-    return AsRun(predictions, few, tuple(run.switched))
+    return AsRun(predictions, few, tuple(run.switched), tuple(run.beyond))
 
 
 class _Run:
     """What is known of the caches before each request: what each model was sent last, and when."""
 
-    def __init__(self, rules: CacheRules | None, edits: set[int], midway: bool) -> None:
-        self._rules, self._edits, self._midway = rules, edits, midway
+    def __init__(self, rules: CacheRules | None, edits: set[int], midway: bool, answers: dict[int, int]) -> None:
+        self._rules, self._edits, self._midway, self._answers = rules, edits, midway, answers
         self._lives = SHORT if rules is None else rules.ttl_1h or rules.ttl
         self._first: Usage | None = None
         self._before: Usage | None = None
@@ -157,6 +168,7 @@ class _Run:
         self._rewritten: set[str | None] = set()  # models that were not asked since an edit
         self._prefix: dict[str | None, int] = {}  # tokens of the system prompt, once they are known
         self.switched: list[int] = []
+        self.beyond: list[int] = []
 
     def next(self, request: Request) -> Prediction | None:
         """The prediction for a request, ``None`` for the first; then its record is known."""
@@ -194,7 +206,9 @@ class _Run:
         elif expired or own.usage is None:
             low = high = 0
         elif self._rules is None:
-            low = high = _cached(own.usage)
+            low, high = _cached(own.usage), _cached(own.usage)
+            if request.index in self._answers:
+                high = own.usage.total_input + self._answered(request, own.usage)
         else:
             low, high = _kept(own.usage, self._rules)
         right = _near(usage.cache_read, low, high)
@@ -203,9 +217,30 @@ class _Run:
             cause = "expired" if expired else "reproduced"
         if changed and usage.cache_read:
             self._prefix[model] = usage.cache_read
+        sent = usage.cache_read if own is None or own.usage is None else own.usage.total_input
+        if not changed and 20 < usage.cache_read - sent <= self._answered(request, before):
+            self.beyond.append(request.index)
         baseline = _cached(before) if self._rules is None else before.total_input
         written = usage.cache_write_5m + usage.cache_write_1h
         return Prediction(request.index, usage.cache_read, low, high, baseline, written, pause, cause)
+
+    def _answered(self, request: Request, before: Usage) -> int:
+        """Tokens of the answer before a request, at most; 0 where no user turn ended with it."""
+        answer = self._answers.get(request.index, 0)
+        return before.output if answer and before.output and before.output_quality == "exact" else answer
+
+
+def _answered(trace: Trace) -> dict[int, int]:
+    """The answer that ended a user turn, in tokens, by the request that carries it first; of Claude Code only."""
+    if not trace.source.startswith("Claude Code"):
+        return {}
+    sizes, found = measure(trace).blocks, {}
+    for request, new in trace.new_blocks():
+        said = [trace.blocks[i] for i in new]
+        if any(b.kind == "result" for b in said) or not any(b.kind == "text" and b.role == "user" for b in said):
+            continue
+        found[request.index] = ceil(_DENSE * sum(sizes[i] for i in new if trace.blocks[i].role == "assistant"))
+    return found
 
 
 @cache

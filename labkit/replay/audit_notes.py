@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from labkit.errors import InputError
 from labkit.record.calibrate import Calibration, starts_midway
 from labkit.record.trace import Trace
 from labkit.replay.asrun import AsRun, Prediction, reproduce
-from labkit.replay.audit_cost import unpriced
+from labkit.replay.audit_cost import price_on, unpriced
 
 __all__ = ["notes"]
 
@@ -38,6 +39,15 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
             f"request {where} went to another model, whose cache did not hold the context: what was written there "
             "stands with the edits"
         )
+    if run.beyond:
+        where = ", ".join(f"{index:,}" for index in run.beyond[:5]) + (", ..." if run.beyond[5:] else "")
+        paid = _asked_by_itself(trace, run)
+        found.append(
+            f"request {where}: the cache held an answer that no recorded request had sent ({len(run.beyond)} in all): "
+            "the harness asks by itself there and does not log it; to read the context and write the answer so often "
+            + ("costs something" if paid is None else f"costs at least ${paid:,.2f}")
+            + ", which stands in no number here"
+        )
     toggled = thinking_switched(trace, run)
     if toggled:
         where = ", ".join(f"{p.request:,}" for p in toggled[:5]) + (", ..." if toggled[5:] else "")
@@ -54,6 +64,20 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
             "what left is not known, so from there on the residual is too low"
         )
     return found
+
+
+def _asked_by_itself(trace: Trace, run: AsRun) -> float | None:
+    """Dollars for what the harness asked without logging it, without its own words and the answers to them."""
+    spent = 0.0
+    read = {p.request: p for p in run.predictions}
+    for index in run.beyond:
+        p = read[index]
+        try:
+            card = price_on(trace.requests[index - 1]).at(p.read)
+        except InputError:
+            return None
+        spent += card.cost(read=p.baseline, write_5m=max(p.read - p.baseline, 0))
+    return spent
 
 
 def thinking_switched(trace: Trace, run: AsRun) -> list[Prediction]:
