@@ -2,7 +2,8 @@
 
     python scripts/learner.py [OUT]
 
-The default is build/learner. Each solution gives way to a line that says where it is; nothing else changes.
+The default is build/learner. Each solution gives way to a line that says where it is, and the stored numbers go: a
+range is worth more where the answer does not stand below it yet.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ INSTEAD = "# The solution is in the facilitator's copy."
 
 
 def without_solutions(path: Path) -> nbformat.NotebookNode:
-    """A notebook in which one line stands for each solution, and for each cell that runs one."""
+    """A notebook without stored outputs, in which one line stands for each solution and each cell that runs one."""
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     solutions = [cell for cell in code if "solution" in cell.metadata.get("tags", [])]
     names = [name for cell in solutions for name in re.findall(r"(?m)^def (\w+)", cell.source)]
     for cell in code:
         if cell in solutions or any(re.search(rf"\b{name}\b", cell.source) for name in names):
-            cell.source, cell.outputs = INSTEAD, []
-            cell.metadata["tags"] = [t for t in cell.metadata["tags"] if t not in ("keep_output", "nbval-check-output")]
+            cell.source = INSTEAD
+        cell.outputs = []
+        cell.metadata["tags"] = [
+            tag for tag in cell.metadata.get("tags", []) if tag not in ("keep_output", "nbval-check-output")
+        ]
     return notebook
 
 
