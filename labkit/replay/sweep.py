@@ -53,7 +53,8 @@ def sweep(
     Parameters
     ----------
     traces : Trace, path, or a sequence of them
-        A path is read where it is swept: on many machines each reads its own.
+        A path is read where it is swept, on many machines each reads its own, and replayed as if its harness
+        had edited nothing.
     grid : mapping or sequence of Policy
         Fields and their values, of which every combination is taken (:func:`labkit.grid`), or policies.
     base : Policy, name, file or mapping
@@ -104,7 +105,7 @@ def sweep(
     if engine not in ("auto", "fast", "reference"):
         raise InputError(f"engine is {engine!r}: give 'auto', 'fast' or 'reference'")
     if engine == "fast" and not fastpath.available():
-        raise InputError("the fast engine is not installed: pip install 'labkit[fast]'")
+        raise InputError("the fast engine is not installed: run 'make lab', or pip install -e '.[fast]'")
     if progress and engine == "auto" and not fastpath.available():
         print(SLOWER, file=sys.stderr)
     card, writer = prices or price_card("article"), summarizer or SizedSummarizer()

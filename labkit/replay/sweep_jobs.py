@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from labkit.errors import InputError
+from labkit.record.edits import unedited
 from labkit.record.load import load
 from labkit.record.trace import Trace
 
@@ -90,11 +91,11 @@ def same(thing: Any) -> Any:
 
 
 def make(job: Job, trace: Trace | str | Path, at: int) -> pd.DataFrame:
-    """A part, of a trace or of the file that holds it."""
+    """A part, of a trace or of the file that holds it, as if its harness had edited nothing."""
     if isinstance(trace, Trace):
         return job.part(trace, at)
     key = named(trace)
     if key not in _last:
         _last.clear()
-        _last[key] = load(trace)
+        _last[key] = unedited(load(trace))
     return job.part(_last[key], at)
