@@ -231,10 +231,8 @@ class _Run:
 
 
 def _answered(trace: Trace) -> dict[int, int]:
-    """The answer that ended a user turn, in tokens, by the request that carries it first; of Claude Code only.
-
-    Its prompt suggestions send the whole conversation (https://github.com/hyparam/hypaware/issues/95).
-    """
+    """The answer that ended a user turn, in tokens, by the request that carries it first; of Claude Code only."""
+    # Its prompt suggestions send the whole conversation: https://github.com/hyparam/hypaware/issues/95
     if not trace.source.startswith("Claude Code"):
         return {}
     sizes, found = measure(trace).blocks, {}

@@ -44,8 +44,8 @@ def notes(trace: Trace, fit: Calibration) -> list[str]:
         paid = _asked_by_itself(trace, run)
         found.append(
             f"request {where}: the cache held an answer that no recorded request had sent ({len(run.beyond)} in all): "
-            "the harness asks by itself there, as for a prompt suggestion, and does not log it; to read the context and "
-            "write the answer so often "
+            "the harness asks by itself there, as for a prompt suggestion, and does not log it; to read the context "
+            "and write the answer so often "
             + ("costs something" if paid is None else f"costs at least ${paid:,.2f}")
             + ", which stands in no number here"
         )
