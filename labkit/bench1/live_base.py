@@ -136,7 +136,7 @@ class Client:
         try:
             self._sdk = __import__(self.sdk)
         except ImportError:
-            raise InputError(f"{self.sdk} is not installed: pip install 'labkit[live]'") from None
+            raise InputError(f"{self.sdk} is not installed: pip install -e '.[live]'") from None
         self.base_url = base_url or os.environ.get(f"{self.sdk.upper()}_BASE_URL")
         given = os.environ.get(self.key, "")
         if not given and not self.base_url:

@@ -37,7 +37,9 @@ class Store:
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            raise InputError("out needs pyarrow to keep its parts: pip install 'labkit[fast]'") from None
+            raise InputError(
+                "out needs pyarrow to keep its parts: run 'make lab', or pip install -e '.[fast]'"
+            ) from None
         names = hashlib.sha256("\0".join(map(named, traces)).encode())
         self._folder = folder / f"{key}-{names.hexdigest()[:8]}"
 

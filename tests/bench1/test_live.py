@@ -267,7 +267,7 @@ def test_the_command_line_and_a_missing_sdk(
     assert "BENCH-1, live: claude-haiku-5-5" in capsys.readouterr().out
     monkeypatch.setitem(__import__("sys").modules, "anthropic", None)
     assert main(options) == 2
-    assert "anthropic is not installed: pip install 'labkit[live]'" in capsys.readouterr().err
+    assert "anthropic is not installed: pip install -e '.[live]'" in capsys.readouterr().err
 
 
 def test_a_window_that_is_occupied_before(server: Server, tmp_path: Path) -> None:
