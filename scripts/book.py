@@ -74,6 +74,8 @@ def executed(path: Path) -> nbformat.NotebookNode:
     notebook.cells.insert(0, nbformat.v4.new_code_cell(STATIC))
     resources = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(notebook, timeout=120, kernel_name="python3", coalesce_streams=True, resources=resources)
+    # Or each kernel warns that it talks over this machine's own ports.
+    client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
     # What somebody solved and predicted on this machine is no part of a page.
     with tempfile.TemporaryDirectory(prefix="book-") as home:
         client.execute(env={**os.environ, "LABKIT_HOME": home})

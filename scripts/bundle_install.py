@@ -15,8 +15,11 @@ import sys
 from pathlib import Path
 
 KINDS = "kinds.json"
-# JupyterLab would ask at its first start whether it may fetch news.
-QUIET = '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}\n'
+# JupyterLab would ask at its first start whether it may fetch news; and long lines of code wrap, as after `make lab`.
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/notebook-extension:tracker": {"codeCellConfig": {"lineNumbers": False, "lineWrap": True}},
+}
 
 
 def kind() -> str:
@@ -57,7 +60,7 @@ def install(here: Path, extras: str) -> None:
     subprocess.run([*pip, "--find-links", str(here / "wheels"), f"labkit[{extras}]"], check=True, env=env)
     settings = folder / "share" / "jupyter" / "lab" / "settings"
     settings.mkdir(parents=True, exist_ok=True)
-    (settings / "overrides.json").write_text(QUIET, encoding="utf-8")
+    (settings / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
 
 
 def start(here: Path) -> int:

@@ -97,10 +97,12 @@ if ! done_before lab; then
     if ! install --only-binary tree-sitter,tree-sitter-typescript -e '.[bench1]' 2>"$venv/bench1.log"; then
         say "No ready-made tree-sitter for this Python: all but notebook 07 works (details: $venv/bench1.log)."
     fi
-    # JupyterLab would ask at its first start whether it may fetch news; it need not.
+    # JupyterLab would ask at its first start whether it may fetch news; it need not. Long lines of code wrap, so
+    # that beside the side bar of a small screen none is cut off.
     settings=$venv/share/jupyter/lab/settings
     mkdir -p "$settings"
-    printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false}}' \
+    printf '%s\n' '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": false},' \
+        '"@jupyterlab/notebook-extension:tracker": {"codeCellConfig": {"lineNumbers": false, "lineWrap": true}}}' \
         >"$settings/overrides.json"
     printf '%s' "$key" >"$venv/.done-lab"
 fi

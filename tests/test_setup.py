@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import bundle_install
 import skips
 import whole
 
@@ -126,6 +128,15 @@ def test_the_lab_works_without_an_extra(fresh: Path, tmp_path: Path, extra: str,
     assert done.returncode == 0
     assert said in done.stdout
     assert (fresh / ".venv" / ".done-lab").exists()
+
+
+@posix
+def test_jupyterlab_is_set_up_as_in_a_bundle(fresh: Path, tmp_path: Path) -> None:
+    """No question about news, and no line of code cut off."""
+    script(fresh / ".venv" / "bin" / "python", FAKE)
+    assert setup(fresh, "lab", NOTES=str(tmp_path / "notes"), FAIL="nothing fails").returncode == 0
+    (written,) = (fresh / ".venv").rglob("overrides.json")
+    assert json.loads(written.read_text()) == bundle_install.SETTINGS
 
 
 @posix
