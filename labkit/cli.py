@@ -156,7 +156,7 @@ def whatif_command(
     if as_json:
         _print_json(answer.to_json())
     else:
-        from labkit.ladder.export_code import settings
+        from labkit.ladder.export_settings import settings
 
         wanted = settings(replace(asked, lifetime=answer.lifetime), trace.source.partition(":")[0])
         _lines(session_report.whatif_lines(answer, wanted))

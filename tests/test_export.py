@@ -467,3 +467,9 @@ def test_settings_in_what_they_count(name, change, line, missing) -> None:
     assert {said.split(":")[0] for said in made.missing} == set(missing), made.missing
     if not line:
         assert made.text == ""
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "claude-code-auto"])
+def test_a_model_that_is_not_known_is_never_passed_over(target) -> None:
+    with pytest.raises(InputError, match="unknown model 'nope'"):
+        export(Policy(), target, model="nope")

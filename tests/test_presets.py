@@ -111,3 +111,14 @@ def test_names_that_are_spelt_otherwise_or_too_long_are_a_sentence() -> None:
         load_policy("a" * 5_000)
     with pytest.raises(InputError, match="describes no policy"):
         load_policy({1: 2})
+
+
+def test_a_file_may_hold_what_an_api_takes(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    edits = [{"type": "clear_tool_uses_20250919", "keep": {"type": "tool_uses", "value": 7}}]
+    for config in ({"edits": edits}, {"context_management": {"edits": edits}}):
+        file.write_text(json.dumps(config), encoding="utf-8")
+        assert load_policy(file) == load_policy(config) == Policy.from_config(config)
+        assert load_policy(file).keep == 7
+    with pytest.raises(InputError, match="has no field 'kep', did you mean 'keep'"):
+        load_policy({"edits": [{**edits[0], "kep": 1}]})

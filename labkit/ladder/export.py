@@ -65,7 +65,8 @@ def export(policy: Policy, target: str, *, model: str | None = None) -> Export:
     """
     given("policy", policy, Policy, "load_policy(name) makes one")
     given("target", target, str, f"one of {', '.join(TARGETS)}")
-    if target in _CLIENTS and model is not None and cache_rules(find_model(model)).thinking_bound:
+    bound = model is not None and cache_rules(find_model(model)).thinking_bound
+    if target in _CLIENTS and bound:
         made = anthropic(replace(policy, edits_at="server"))
         why = f"{target}: {model} binds its thinking to the exact prefix and refuses edits at the client"
         return replace(made, missing=(f"{why}, so this is the server's form", *made.missing))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from labkit.ladder.export_settings import settings
 from labkit.ladder.export_values import Export, beyond, clears, compacts_above, counts_results, tokens_of
 from labkit.ladder.policy import Policy
 
-__all__ = ["langchain", "pydantic_ai", "settings"]
+__all__ = ["langchain", "pydantic_ai"]
 
 
 def _said_of_clearing(policy: Policy) -> list[str]:

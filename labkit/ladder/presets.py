@@ -179,7 +179,8 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
     ----------
     given : str, Path, mapping or Policy
         A name is looked up among the presets first, then as a file. A file or mapping may name a
-        ``preset`` to start from, for example ``{"preset": "article", "keep": 5}``.
+        ``preset`` to start from, for example ``{"preset": "article", "keep": 5}``, or be what an API takes
+        as ``context_management`` (:meth:`labkit.Policy.from_config`).
 
     Raises
     ------
@@ -194,6 +195,8 @@ def load_policy(given: str | Path | Mapping[str, Any] | Policy) -> Policy:
     if isinstance(given, Policy):
         return given
     if isinstance(given, Mapping):
+        if "context_management" in given or "edits" in given:
+            return Policy.from_config(given)
         values = dict(given)
         base = values.pop("preset", None)
         return Policy.from_dict(values if base is None else {**preset(str(base)).policy.to_dict(), **values})
