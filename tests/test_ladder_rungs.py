@@ -10,12 +10,13 @@ import pytest
 
 from labkit.ladder.cap import capped
 from labkit.ladder.context import Context
-from labkit.ladder.evict import Eviction
+from labkit.ladder.evict import SHORT, Eviction
 from labkit.ladder.manager import ContextManager
 from labkit.ladder.offload import Offload
 from labkit.ladder.policy import Policy
 from labkit.ladder.rungs import Summary
 from labkit.ladder.summaries import SizedSummarizer
+from labkit.record.formats.common import short_args
 from labkit.record.trace import Block
 
 NOTHING = Policy.nothing()
@@ -231,6 +232,34 @@ def test_what_failed_or_shows_nothing_overtakes_nothing(rule, call, result) -> N
     assert [e.kind for e in manager.events] == ["evicted"]
 
 
+LONG = "/home/somebody/" + "folder/" * 14
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "args", "calls", "gone"),
+    [
+        ("same_call", "run", "x" * 117 + "...", ("xx1", "xx2"), False),
+        ("same_call", "run", "x" * 117 + "...", ("xx1", "xx1"), True),
+        ("same_call", "run", "x" * 120, ("xx1", "xx2"), False),
+        ("same_call", "run", "", ("run()", "run()"), True),
+        ("same_call", "run", None, ("run(1)", "run(2)"), False),
+        # The first line stands behind the cut: it may be a part, and so is no read of all of it.
+        ("wider_read", "Read", f"file_path={LONG}..., "[:117] + "...", ("a", "b"), False),
+        ("wider_read", "Read", f"file_path=/a.py, pages={LONG}"[:117] + "...", ("a", "b"), False),
+    ],
+)
+def test_arguments_that_were_cut_short_are_not_all_of_them(rule, tool, args, calls, gone) -> None:
+    manager = manager_of(replace(NOTHING, evict={rule}, floor=0))
+    if rule == "wider_read":
+        use(manager, "Read", part(5, 10), "r" * 300, "0")
+    for n, text in enumerate(calls, start=1):
+        named = {"tool": tool, "args": args, "call_id": str(n)}
+        manager.append(Block("call", "assistant", text, **named))
+        manager.append(Block("result", "tool", "r" * 500, **named))
+        manager.step()
+    assert [e.kind for e in manager.events] == ["evicted"] * gone
+
+
 def test_an_edit_overtakes_a_part_that_a_wider_one_did() -> None:
     """The floor kept it in place, and so it goes with the edit at the latest."""
     manager = manager_of(replace(NOTHING, evict={"edited"}, floor=0))
@@ -421,3 +450,8 @@ def test_a_call_that_nobody_will_answer_does_not_hold_the_hand_off() -> None:
         manager.step()
         assert manager.total() <= 300 + 110
     assert sum(e.kind == "handed_off" for e in manager.events) >= 3
+
+
+def test_the_readers_cut_arguments_where_evict_thinks_they_do() -> None:
+    assert len(short_args({"command": "x" * 500})) == SHORT
+    assert short_args({"command": "x" * 500}).endswith("...")

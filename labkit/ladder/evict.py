@@ -21,6 +21,9 @@ __all__ = ["Eviction", "FileUse", "Overtakes", "changed_nothing", "file_use", "s
 
 T = TypeVar("T")
 
+SHORT = 120
+"""Characters that the readers leave of a call's arguments."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
@@ -68,13 +71,24 @@ def file_use(tool: str | None, args: str | None) -> FileUse | None:
     if not (does or editor) or not args:
         return None
     named = _fields(args)
+    if args.startswith("{") and not named:
+        return None  # JSON that was cut short
     if editor:
         does = "read" if named.get("command") in rules["view"] else "change"
     elif not named:
         return FileUse(args.split(", ")[0].strip(), does)
     path = next((str(named[key]) for key in rules["path"] if named.get(key)), "")
     part = ", ".join(f"{key}={named[key]}" for key in rules["part"] if named.get(key) is not None)
+    if _is_cut(args):
+        if path.endswith("..."):
+            return None
+        part = part or "..."  # which part is read may stand behind the cut
     return FileUse(path, does, part, _lines(named) if part else None) if path else None
+
+
+def _is_cut(args: str) -> bool:
+    """Whether the short form of arguments may not be all of them (see ``labkit.record.formats.common.short_args``)."""
+    return len(args) >= SHORT or (len(args) >= SHORT - 3 and args.endswith("..."))
 
 
 def _lines(named: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -95,8 +109,12 @@ def _lines(named: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 @lru_cache(maxsize=4_096)
-def _call_key(tool: str | None, args: str) -> tuple[str | None, str]:
-    """What makes two calls the same: arguments in JSON may stand in any order."""
+def _call_key(tool: str | None, args: str | None, call: str | None) -> tuple[str | None, str] | None:
+    """What makes two calls the same: arguments in JSON may stand in any order; of a cut form the call decides."""
+    if args is None or (_is_cut(args) and call is None):
+        return None
+    if _is_cut(args) and call is not None:
+        return tool, call
     if args.startswith("{"):
         with suppress(ValueError, RecursionError):
             return tool, json.dumps(json.loads(args), sort_keys=True)
@@ -180,14 +198,14 @@ class Overtakes(Generic[T]):
         self._parts: dict[str, list[tuple[T, tuple[float, float] | None]]] = {}
         self._reads: dict[str, list[T]] = {}
 
-    def came(self, block: Block, thing: T) -> list[tuple[T, str]]:
-        """What a result overtakes, each with the reason."""
+    def came(self, block: Block, thing: T, call: str | None = None) -> list[tuple[T, str]]:
+        """What a result overtakes, each with the reason; ``call`` is the text of its call, where there is one."""
         old: list[tuple[T, str]] = []
         use = file_use(block.tool, block.args)
         if use is not None and use.does == "read" and _begins(block.text, "unseen"):
             return old
-        if "same_call" in self._rules and block.args:
-            key = _call_key(block.tool, block.args)
+        key = _call_key(block.tool, block.args, call) if "same_call" in self._rules else None
+        if key is not None:
             if key in self._calls:
                 old.append((self._calls[key], "same_call"))
             self._calls[key] = thing
@@ -237,7 +255,7 @@ class Eviction:
         policy, block = self._policy, slot.block
         if not policy.evict or block.kind != "result" or not stands(block):
             return
-        for old, why in self._overtakes.came(block, slot):
+        for old, why in self._overtakes.came(block, slot, None if slot.call is None else slot.call.block.text):
             self._supersede(old, why)
 
     def _supersede(self, slot: Slot, why: str) -> None:

@@ -221,7 +221,7 @@ def _of_form(trace: Trace, sizes: Sizes, policy: Policy, static: dict[str, Any])
                 bare[i] = count(text)
                 also(int(asked), 8, text)
     overtakes: list[list[int]] = [[] for _ in range(n)]
-    for old, (new, why) in _superseded(blocks, policy).items():
+    for old, (new, why) in _superseded(blocks, policy, static["call"]).items():
         text = superseded_stub(blocks[old], why, policy).text
         tokens = count(text) + over[old]
         if not pinned[old] and (tokens < size[old] or not policy.stub_if_smaller):
@@ -240,7 +240,7 @@ def _of_form(trace: Trace, sizes: Sizes, policy: Policy, static: dict[str, Any])
     }  # fmt: skip
 
 
-def _superseded(blocks: Sequence[Block], policy: Policy) -> dict[int, tuple[int, str]]:
+def _superseded(blocks: Sequence[Block], policy: Policy, calls: Ints) -> dict[int, tuple[int, str]]:
     """Results that are overtaken: by which later result first, and why; as :mod:`labkit.ladder.evict` has it."""
     found: dict[int, tuple[int, str]] = {}
     if not policy.evict:
@@ -248,7 +248,7 @@ def _superseded(blocks: Sequence[Block], policy: Policy) -> dict[int, tuple[int,
     overtakes = Overtakes[int](policy.evict)
     for i, block in enumerate(blocks):
         if block.kind == "result":
-            for old, why in overtakes.came(block, i):
+            for old, why in overtakes.came(block, i, blocks[calls[i]].text if calls[i] >= 0 else None):
                 found.setdefault(old, (i, why))
     return found
 
