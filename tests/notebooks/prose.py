@@ -88,13 +88,24 @@ def values(text: str) -> set[Decimal]:
     return found
 
 
+def shares(text: str) -> set[Decimal]:
+    """What a text says in percent: a number with the sign, or a share such as 0.527."""
+    found = set()
+    for number, sign in re.findall(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(\s?(?:%|per ?cent\b))?", text):
+        value = Decimal(number.replace(",", ""))
+        if sign:
+            found.add(value)
+        elif "." in number and value <= 1:
+            found.add(100 * value)
+    return found
+
+
 def unfounded(notebook: Notebook, facts: Iterable[str]) -> list[str]:
-    """The claims of a notebook that neither its outputs nor the facts hold."""
-    known = values(printed(notebook)) | values("\n".join(facts))
-    out = []
-    for claim in claims(prose(notebook)):
-        # A share is printed as 52.7 % or as 0.527.
-        sizes = (1, 100) if claim.percent else (1,)
-        if not any(abs(k * size - claim.value) <= claim.slack for k in known for size in sizes):
-            out.append(f"{claim.text}: ...{claim.around}...")
-    return out
+    """The claims of a notebook that neither its outputs nor the facts hold; a percentage needs a percentage."""
+    text = "\n".join([printed(notebook), *facts])
+    plain, percent = values(text), shares(text)
+
+    def held(claim: Claim) -> bool:
+        return any(abs(k - claim.value) <= claim.slack for k in (percent if claim.percent else plain))
+
+    return [f"{claim.text}: ...{claim.around}..." for claim in claims(prose(notebook)) if not held(claim)]

@@ -60,6 +60,9 @@ def test_rounding_is_allowed_only_to_the_digits_that_are_written() -> None:
 
     assert unfounded(notebook("5.86 million, 52.7 %, 5,863,120"), []) == []
     assert len(unfounded(notebook("5.87 million, 53.9 %, 5,863,121"), [])) == 3
+    # A percentage is not borne out by tokens or minutes of the same digits.
+    assert len(unfounded(notebook("22 %"), ["22", "2,200"])) == 1
+    assert unfounded(notebook("22 %"), ["22 per cent"]) == []
 
 
 def test_each_fact_has_a_use_a_date_and_a_source() -> None:
