@@ -156,6 +156,7 @@ def contents(books: list[str], told: list[str]) -> str:
     about = {
         "glossary": "the words, one meaning each",
         "recipes": "short programs for what comes after the course",
+        "scale": "many runs on many machines, and what that takes",
         "workshop": "for whoever stands in front of a room; it says the answers",
         "api": "what the package `labkit` offers",
     }

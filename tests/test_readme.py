@@ -6,7 +6,10 @@ import re
 import struct
 from pathlib import Path
 
+from typer.main import get_command
+
 import pictures
+from labkit import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -32,6 +35,11 @@ def test_links_lead_somewhere() -> None:
 def test_every_make_target_is_told_and_there() -> None:
     made = set(re.findall(r"(?m)^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))) - {"help"}
     assert set(re.findall(r"`make ([a-z]+)", TEXT)) == made
+
+
+def test_every_command_is_told_and_there() -> None:
+    table = TEXT.partition("## The command line")[2].partition("\n## ")[0]
+    assert set(re.findall(r"(?m)^\| `labkit (\w+)", table)) == set(get_command(cli.app).commands)  # type: ignore[attr-defined]
 
 
 def installs(text: str) -> list[tuple[str, str]]:
