@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labkit.record.edits import as_sent
 from labkit.record.formats import claude_code
 from labkit.record.formats.claude_code_content import image_text, usage_of
 from labkit.record.formats.common import short_args, timestamp
@@ -384,6 +385,69 @@ def test_a_compaction_may_keep_messages(tmp_path: Path) -> None:
     )
     (edit,) = load(path).edits
     assert (edit.blocks, edit.summary) == ((0,), 2)
+
+
+def test_a_compaction_may_name_the_first_and_the_last_message_it_keeps(tmp_path: Path) -> None:
+    early, late = user("keep me", 1), user("and me", 2)
+    segment = {"headUuid": early["uuid"], "anchorUuid": "x", "tailUuid": late["uuid"]}
+    for name, lines in (("whole", [early, late]), ("tail is written later", [early])):
+        path = write(
+            tmp_path / f"{name}.jsonl",
+            user("go"),
+            *lines,
+            boundary("compact_boundary", 3, preservedSegment=segment),
+            user("In short: nothing yet.", 4, isCompactSummary=True),
+            assistant("m1", text("yes"), usage(4, 500, 40, 30), 5),
+        )
+        (edit,) = load(path).edits
+        assert edit.blocks == (0,), name
+
+
+def test_what_the_user_took_back_leaves_the_context(tmp_path: Path) -> None:
+    """https://github.com/zenolab124/monet/pull/28: after a rewind the file still holds the branch left behind."""
+    first = assistant("m1", text("ready"), usage(9, 0, 40, 30), 1)
+    below = {"parentUuid": first["uuid"]}
+    one, two = user("first try", 2, **below), user("second try", 4, **below)
+    tried = assistant("m2", text("first answer"), usage(9, 40, 10, 30), 3, parentUuid=one["uuid"])
+    again = assistant("m3", text("second answer"), usage(9, 40, 12, 30), 5, parentUuid=two["uuid"])
+    path = write(tmp_path / "a.jsonl", user("go"), first, one, tried, two, again)
+    trace = load(path)
+    (edit,) = trace.edits
+    assert (edit.kind, edit.trigger, edit.request) == ("evict", "rewind", 3)
+    assert [trace.blocks[p].text for p in edit.blocks] == ["first try", "first answer"]
+    contexts = [[b.text for b in context] for _, context in as_sent(trace)]
+    assert contexts[2] == ["go", "ready", "second try"]
+    # Prompts queued during one answer share their parent, and both are sent.
+    queued = load(write(tmp_path / "b.jsonl", user("go"), first, one, two, again))
+    assert not queued.edits and [b.text for _, c in as_sent(queued) for b in c][-2:] == ["first try", "second try"]
+
+
+def test_an_advisor_asked_in_between_is_billed_at_its_own_model(tmp_path: Path) -> None:
+    """https://github.com/ccusage/ccusage/issues/1115: usage of a second model, left out of the top level."""
+    passes = [
+        {"type": "message", **usage(1, 109_696, 7_192, 45)},
+        {"type": "advisor_message", "model": "claude-opus-4-7", **usage(159_419, 0, 0, 7_805)},
+        {"type": "message", **usage(1, 116_888, 661, 446)},
+    ]
+    used = {**usage(2, 226_584, 7_853, 491), "iterations": passes}
+    parts = [
+        text("Let me ask."),
+        {"type": "server_tool_use", "id": "s1", "name": "advisor", "input": {}},
+        {"type": "advisor_tool_result", "tool_use_id": "s1", "content": {"type": "advisor_result", "text": "Do it."}},
+        text("Done."),
+    ]
+    lines = [user("go"), *(assistant("m1", part, used, 1, stop="end_turn") for part in parts)]
+    trace = load(write(tmp_path / "a.jsonl", *lines))
+    assert trace.usage == Usage(2, 226_584, 7_853, 0, 491)
+    assert [r.usage.total_input for r in trace.requests if r.usage] == [116_889, 117_550]  # what filled the window
+    (child,) = trace.children
+    assert (child.requests[0].model, child.usage) == ("claude-opus-4-7", Usage(159_419, output=7_805))
+    asked = [(b.kind, b.tool, b.request) for b in trace.blocks[2:4]]
+    assert asked == [("call", "advisor", 2), ("result", "advisor", 2)]
+    assert not any("no result" in w or "no call" in w for w in trace.warnings)
+    # A resumed copy repeats the advisor's answer too.
+    copied = load(write(tmp_path / "b.jsonl", *lines, user("more", 2)))
+    assert usage_once([trace, copied])[0] == usage_once([trace])[0]
 
 
 def test_images_and_attachments(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.record.formats.claude_code_content import attachment_text, content_blocks, no_count, usage_of
-from labkit.record.formats.claude_code_layout import Item, Layout
+from labkit.record.formats.claude_code_layout import REWIND, Item, Layout
 from labkit.record.formats.common import as_dict, as_text, timestamp
 from labkit.record.trace import Block, Trace, TraceKind
 
@@ -54,6 +54,7 @@ class Thread:
         self._items: list[Item] = []
         self._responses: dict[str, Item] = {}
         self._seen: dict[str, list[Any]] = {}
+        self._prompts: dict[str, tuple[str, int]] = {}  # parent -> its last prompt, and the responses before it
         self._open: dict[str, list[Block]] = {}
         self._answered: Counter[str] = Counter()
         self._clock: float | None = None
@@ -133,6 +134,11 @@ class Thread:
         for block in blocks:
             if block in item.blocks:  # a copy of the line under another uuid
                 continue
+            if block.kind == "result":  # of a tool at the provider
+                paired = self._pair(number, block, None)
+                if paired is None:
+                    continue
+                block = paired
             item.add([block], as_text(line.get("uuid")))
             if block.kind == "call" and block.call_id:
                 self._open.setdefault(block.call_id, []).append(block)
@@ -141,7 +147,7 @@ class Thread:
             self._odd.append(f"line {number}: {odd}")
         usage = usage_of(message)
         if usage is not None and (item.usage is None or usage.output >= item.usage.output):
-            item.usage = usage
+            item.usage, item.raw = usage, message["usage"]
         item.stopped |= as_text(message.get("stop_reason")) is not None
 
     def _start(self, line: dict[str, Any]) -> float | None:
@@ -160,6 +166,8 @@ class Thread:
         if line.get("isCompactSummary") is True:
             blocks = [replace(b, kind="summary", edited="summary") if b.kind == "text" else b for b in blocks]
         uuid = as_text(line.get("uuid"))
+        if blocks and line.get("isMeta") is not True and all(b.kind in ("text", "image") for b in blocks):
+            self._prompt(uuid, as_text(line.get("parentUuid")))
         agent = as_text(as_dict(line.get("toolUseResult")).get("agentId"))
         for block in blocks:
             if block.kind == "result":
@@ -170,6 +178,18 @@ class Thread:
                 if agent and block.tool:
                     self.agents[agent] = block.tool
             self._said([block], uuid)
+
+    def _prompt(self, uuid: str | None, parent: str | None) -> None:
+        """A second prompt below one line, after the first was answered: the user went back to that line.
+
+        Prompts that were queued during one answer may share their parent; nothing was answered between them.
+        """
+        if uuid is None or parent is None or uuid == parent:
+            return
+        before, answered = self._prompts.get(parent, (uuid, 0))
+        if before != uuid and answered < len(self._responses):
+            self._items.append(Item(boundary={"subtype": REWIND, "to": before}))
+        self._prompts[parent] = (uuid, len(self._responses))
 
     def _pair(self, number: int, block: Block, source: str | None) -> Block | None:
         """The result with its call's tool and arguments; ``None`` for a second answer to one call."""
@@ -234,7 +254,7 @@ class Thread:
             blocks=tuple(layout.blocks),
             requests=tuple(layout.requests),
             edits=tuple(layout.edits),
-            children=children,
+            children=(*children, *layout.beside),
             kind=kind,
             source=source,
             warnings=tuple(warnings),
