@@ -306,3 +306,11 @@ def test_packed_sessions_are_redacted_too(alone: bool, tmp_path: Path) -> None:
     assert done.differs == ()
     assert all(path.suffix in (".json", ".jsonl") for path in done.files)
     assert "parts.txt" not in "".join(path.read_text(encoding="utf-8") for path in done.files)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "1e308", "5e-324"])
+def test_numbers_that_are_none_are_redacted_without_a_fault(number: str, tmp_path: Path) -> None:
+    lines = SAMPLE.read_text(encoding="utf-8").splitlines()[:6]
+    lines.append(lines[-1][:-1] + f', "extra": {number}, "input": {{"x": {number}}}}}')
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert redact(tmp_path / "a.jsonl", tmp_path / "out.jsonl", key=KEY).files

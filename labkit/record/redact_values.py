@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from math import isfinite
 from typing import Any
 
 from labkit.record.formats.claude_code_content import _pixels
@@ -98,7 +99,7 @@ class Redaction:
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 99_999:
             if free or key not in self._known:
                 return int(self.names.word(str(abs(value)))) * (-1 if value < 0 else 1)
-        elif isinstance(value, float) and (free or key not in self._known):
+        elif isinstance(value, float) and isfinite(value) and (free or key not in self._known):
             return round(value, 3) if abs(value) < 1_000 else float(self.names.word(str(int(abs(value)) % 10**15)))
         return value
 

@@ -208,3 +208,12 @@ def test_real_spans_of_tools_pair_their_results(corpus: Path, index: dict[str, d
         assert all(r.usage is None for run in runs for r in run.requests)
     # Two conversations in the last one.
     assert len(load(corpus / "otel" / "vs-copilot-sample-4.otlp.jsonl").children) == 2
+
+
+@pytest.mark.parametrize("when", [10**400, -(10**400), 10**18 * 10**9, True, "9" * 24, [10**400, 0], None])
+def test_a_time_that_is_none_costs_the_time_only(when: object, tmp_path: Path) -> None:
+    path = otlp(tmp_path / "a.json", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 9})
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["spans"][0]["startTimeUnixNano"] = when
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert [(r.start, r.usage) for r in load(path).requests] == [(None, Usage(9))]

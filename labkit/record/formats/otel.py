@@ -119,7 +119,7 @@ def _time(raw: dict[str, Any]) -> float | None:
             value = int(value)
         if isinstance(value, list) and len(value) == 2:
             value = value[0]  # seconds and nanoseconds, as the JavaScript SDK has them
-        if isinstance(value, int) and not isinstance(value, bool) and value > 10**16:
+        if isinstance(value, int) and not isinstance(value, bool) and 10**16 < value < 10**25:
             value /= 10**9
         if (found := timestamp(value) if isinstance(value, str) else epoch(value)) is not None:
             return found
