@@ -14,7 +14,7 @@ from labkit.files import data_path
 from labkit.ladder.policy import Policy
 from labkit.ladder.presets import load_policy
 from labkit.ladder.summaries import SizedSummarizer
-from labkit.price.cache import CacheRules
+from labkit.price.cache import ARTICLE_RULES, CacheRules
 from labkit.price.economics import crossing_read_multiplier
 from labkit.price.prices import Prices, prices
 from labkit.record.generate import scripted_run
@@ -270,3 +270,13 @@ def test_generated_runs_lose_exactly_what_was_planted(seed) -> None:
     found = {(n.source, n.request) for n in found_needs(trace)}
     assert planted
     assert planted == found
+
+
+def test_what_is_compared_with_is_doing_nothing_under_the_same_rules(runs) -> None:
+    run = runs["invoice-60"]
+    managed, nothing = replay(run, ARTICLE), replay(run, Policy.nothing())
+    with pytest.raises(InputError, match="the second replay of invoice-60 edits 13 times: give doing nothing"):
+        net(nothing, managed, CARD)
+    other = replay(run, Policy.nothing(), replace(ARTICLE_RULES, minimum=4_096))
+    with pytest.raises(InputError, match="have different cache rules"):
+        net(managed, other, CARD)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit.errors import InputError
 from labkit.ladder.given import given
@@ -85,7 +85,8 @@ def net(run: Replay, nothing: Replay, prices: Prices, *, cold: bool = True) -> N
     Raises
     ------
     InputError
-        If the two replays are of different traces, or the prices depend on the size of the prompt.
+        If the two replays are of different traces or cache rules, the second one edits, or the prices depend on
+        the size of the prompt.
 
     Examples
     --------
@@ -105,6 +106,16 @@ def net(run: Replay, nothing: Replay, prices: Prices, *, cold: bool = True) -> N
     given("prices", prices, Prices, "prices(model) finds a card")
     if run.trace != nothing.trace or len(run.rows) != len(nothing.rows):
         raise InputError(f"{run.trace} and {nothing.trace} are different runs: compare two replays of one trace")
+    if nothing.events:
+        raise InputError(
+            f"the second replay of {nothing.trace} edits {len(nothing.events)} times: give doing nothing, "
+            "replay(trace, Policy.nothing()), and the policy first"
+        )
+    if replace(run.rules, ttl=nothing.rules.ttl) != nothing.rules:
+        raise InputError(
+            f"the two replays of {run.trace} have different cache rules, {run.rules.name} and {nothing.rules.name}: "
+            "give both the same"
+        )
     if prices.bands:
         raise InputError(f"{prices.model} has other prices for larger prompts: give one price, prices.at(tokens)")
     charged, free = bill(run, prices), bill(nothing, prices)
