@@ -373,6 +373,8 @@ def tokens(kind: str, value: int) -> dict:
     ("edits", "sentence"),
     [
         ([{"type": CLEAR, "kep": {}}], "has no field 'kep', did you mean 'keep'.: it takes trigger, keep, clear_at"),
+        ([{"type": "compaction", "compact_threshold": "9"}], "compact_threshold is '9': it counts tokens"),
+        ([{"type": "compaction", "compact_threshold": 0}], "compact_threshold is 0: it counts tokens"),
         ([{"type": COMPACT, "keep": "all"}], "compact_20260112 has no field 'keep'"),
         ([{"type": ["x"]}], "the edit .'x'. is not known"),
         ([{"type": "x" * 5_000}], "xxx... is not known"),

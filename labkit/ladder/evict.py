@@ -103,7 +103,7 @@ def _lines(named: Mapping[str, Any]) -> tuple[float, float] | None:
         between = named.get("view_range")
         if isinstance(between, list) and len(between) == 2:
             return int(between[0]), math.inf if int(between[1]) == -1 else int(between[1])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # no numbers, or none that a file has
         pass
     return None
 

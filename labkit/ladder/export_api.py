@@ -150,6 +150,8 @@ def _read_openai(policy: Policy, edit: Mapping[str, Any]) -> Policy:
     at = edit.get("compact_threshold")
     if at is None:
         raise InputError("the compaction has no compact_threshold: its default is not documented, so give one")
+    if isinstance(at, bool) or not isinstance(at, int) or at < 1:
+        raise InputError(f"compact_threshold is {_short(at)}: it counts tokens, so give a whole number of 1 or more")
     return replace(policy, compact_above=at, trigger=at, keep_recent=0)
 
 
