@@ -217,16 +217,23 @@ class Overtakes(Generic[T]):
                 old += [(read, "edited") for read in reads if "edited" in self._rules]
             return old
         wider = "wider_read" in self._rules
+        if use.part and not (wider and use.lines):  # nothing to look for
+            self._parts.setdefault(use.path, []).append((thing, use.lines))
+            return old
         parts = self._parts.pop(use.path, [])
         if not use.part:
             old += [(part, "wider_read") for part, _ in parts if wider]
             self._reads.setdefault(use.path, []).extend([*(part for part, _ in parts), thing])
             return old
-        shown = [part for part in parts if _within(part[1], use.lines)]
-        old += [(part, "wider_read") for part, _ in shown if wider]
-        self._parts[use.path] = [*(part for part in parts if part not in shown), (thing, use.lines)]
-        if shown:  # they stand until they are evicted, and an edit overtakes them too
-            self._reads.setdefault(use.path, []).extend(part for part, _ in shown)
+        left: list[tuple[T, tuple[float, float] | None]] = []
+        for part, lines in parts:
+            if wider and _within(lines, use.lines):
+                old.append((part, "wider_read"))
+                # It stands until it is evicted, and an edit overtakes it too.
+                self._reads.setdefault(use.path, []).append(part)
+            else:
+                left.append((part, lines))
+        self._parts[use.path] = [*left, (thing, use.lines)]
         return old
 
 
