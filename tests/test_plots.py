@@ -126,7 +126,7 @@ def test_the_lines_of_a_figure_add_up_to_the_prompt(managed: lk.Replay) -> None:
     for i, row in enumerate(managed.rows):
         assert sum(t.y[i] for t in figure.data) == row.input
     assert "Tool output is 76 %" in figure.layout.title.text
-    assert f"Of {managed.input:,} input tokens billed: tool output" in describe_lines(managed)
+    assert f"Of {managed.input:,} input tokens billed:\ntool output" in describe_lines(managed)
 
 
 def test_removed_text_stands_on_top_up_to_what_doing_nothing_carries(managed: lk.Replay, naive: lk.Replay) -> None:

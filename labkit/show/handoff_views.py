@@ -47,7 +47,7 @@ def draw_lanes(both: Lanes) -> Spec:
                 "yaxis": axis,
                 "mode": "lines",
                 "name": "killed",
-                "line": {"color": "#C04F00", "width": 3},
+                "line": {"color": INK, "width": 3},  # darker than the bars, in grey too
                 "hoverinfo": "skip",
                 "showlegend": axis == "y" and bool(xs),
             }
@@ -136,9 +136,9 @@ def describe_lanes(both: Lanes) -> str:
     said = both.compact.said[before - 1]
     first = (
         f"At request {before}, of {count(said, 'fact')} said, compact has {seen[0][0]} in sight after "
-        f"{count(seen[0][1], 'summary', 'summaries')}, hand off {seen[1][0]} after {count(seen[1][1], 'fresh start')}. "
+        f"{count(seen[0][1], 'summary', 'summaries')}, hand off {seen[1][0]} after {count(seen[1][1], 'fresh start')}."
     )
-    first += f"Compact was behind at {behind or 'no'} request{'' if behind == 1 else 's'}."
+    first += f"\nCompact was behind at {behind or 'no'} request{'' if behind == 1 else 's'}."
     if both.kill is None:
         return first
     if both.record is None:

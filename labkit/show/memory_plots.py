@@ -105,7 +105,8 @@ def describe_memory(memory: Memory) -> str:
     n = len(memory.facts)
     when = ", ".join(str(r) for r in memory.compactions)
     times = f"Summarized {count(len(memory.compactions), 'time')}{f', before requests {when}' if when else ''}"
-    lines = [f"{times}: of {n} facts {seen} stand in the last prompt, {noted} only in the notes, and {lost} nowhere."]
+    lines = [f"{times}."]
+    lines += [f"Of {n} facts {seen} stand in the last prompt, {noted} only in the notes, and {lost} nowhere."]
     gone = [(memory.lost_at(k), fact.label) for k, fact in enumerate(memory.facts)]
     lines += [f"Lost from request {at} on: {name}." for at, name in sorted((a, x) for a, x in gone if a is not None)]
     return "\n".join(lines)

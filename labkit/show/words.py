@@ -208,7 +208,7 @@ def describe_lines(source: Replay | Audit) -> str:
         if top
         else ""
     )
-    return f"Of {total:,} input tokens billed: {', '.join(parts)}.{end}"
+    return f"Of {total:,} input tokens billed:\n{', '.join(parts)}.{end}"
 
 
 def lines_billed(source: Replay | Audit) -> dict[str, int]:
@@ -237,7 +237,7 @@ def describe_ladder(run: Replay, naive: Replay | None = None) -> str:
     if naive is not None:
         first += f", {share(run.input, naive.input)} of doing nothing ({naive.input:,})"
     first += f"; the largest prompt has {run.peak:,}."
-    return "\n".join([first, f"{_acts(run)} {loss(run)}"])
+    return "\n".join([first, _acts(run), loss(run)])
 
 
 def _acts(run: Replay) -> str:
