@@ -314,3 +314,10 @@ def test_numbers_that_are_none_are_redacted_without_a_fault(number: str, tmp_pat
     lines.append(lines[-1][:-1] + f', "extra": {number}, "input": {{"x": {number}}}}}')
     (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert redact(tmp_path / "a.jsonl", tmp_path / "out.jsonl", key=KEY).files
+
+
+def test_a_strange_file_beside_the_session_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("\n".join(SAMPLE.read_text(encoding="utf-8").splitlines()[:6]), encoding="utf-8")
+    (tmp_path / "agent-1.jsonl").write_text('{"sessionId": {"a": 1}}\n{"sessionId": []}\n', encoding="utf-8")
+    done = redact(tmp_path / "a.jsonl", tmp_path / "out.jsonl", key=KEY)
+    assert [path.name for path in done.files] == ["out.jsonl", "out.jsonl.sizes.json"]

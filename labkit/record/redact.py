@@ -22,6 +22,7 @@ from typing import Any
 from labkit.errors import InputError
 from labkit.files import atomic_write
 from labkit.record import formats
+from labkit.record.formats.common import as_text
 from labkit.record.formats.jsonl import first_objects, forget_head, read_text
 from labkit.record.formats.packed import ENDINGS
 from labkit.record.load import load
@@ -144,9 +145,9 @@ def _files(source: Path, target: Path) -> Iterator[tuple[Path, Path]]:
     folder = source.with_suffix("")
     for file in sorted(folder.glob("subagents/**/agent-*.jsonl")):
         yield file, target.with_suffix("") / file.relative_to(folder)
-    sessions = {o["sessionId"] for o in first_objects(source) if isinstance(o.get("sessionId"), str)}
+    sessions = {o["sessionId"] for o in first_objects(source) if as_text(o.get("sessionId"))}
     for file in sorted(source.parent.glob("agent-*.jsonl")):
-        if file != source and any(o.get("sessionId") in sessions for o in first_objects(file) if "sessionId" in o):
+        if file != source and any(as_text(o.get("sessionId")) in sessions for o in first_objects(file)):
             yield file, target.with_suffix("") / "subagents" / file.name
     forget_head()
 
