@@ -477,7 +477,7 @@ def attempt(number: int, corpus: Path | None = None) -> Outcome:
 
 
 def use(path: Path, number: int) -> None:
-    """Read a file and look at it: every number its Trace and audit, every fifth also the rest."""
+    """Read a file and look at it: every number its Trace and audit, every fifth also the rest, some a redaction."""
     from labkit.record.load import load
     from labkit.replay.advice import advise
     from mutants import sound
@@ -506,6 +506,12 @@ def use(path: Path, number: int) -> None:
     for name in ("default", "article"):
         with suppress(LabError):
             whatif(trace, load_policy(name))
+    if number > 0 and number % 50:
+        return
+    from labkit.record.redact import redact
+
+    with tempfile.TemporaryDirectory() as folder, suppress(LabError):
+        redact(path, Path(folder) / f"redacted{path.suffix}", key=b"k")
 
 
 def _print(lines: Sequence[str]) -> None:
