@@ -265,6 +265,15 @@ def test_a_skipped_browser_is_a_gap(reports: Path) -> None:
     assert skips.gaps(reports, corpus_exists=False)[0] == ["1 browser tests were skipped: no browser: none"]
 
 
+def test_a_long_variant_in_the_browser_is_no_gap(reports: Path) -> None:
+    report(reports, "browser", GOOD + skipped("long: runs with LABKIT_LONG=1"))
+    assert skips.gaps(reports, corpus_exists=True)[0] == []
+    report(reports, "browser", skipped("long: runs with LABKIT_LONG=1"))
+    assert skips.gaps(reports, corpus_exists=True)[0] == [
+        "all 1 browser tests were skipped: long: runs with LABKIT_LONG=1"
+    ]
+
+
 def test_skipped_sessions_are_a_gap_only_where_they_exist(reports: Path) -> None:
     report(reports, "unit", GOOD + skipped("no corpus: set LABKIT_CORPUS"))
     assert skips.gaps(reports, corpus_exists=True)[0] == ["1 tests skipped the real sessions although they exist"]
