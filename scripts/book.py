@@ -91,7 +91,9 @@ def _shown(output: Any) -> Any:
     data = output.get("data", {})
     if FIGURE not in data:
         return output
-    figure = pio.to_html(data[FIGURE], full_html=False, include_plotlyjs=False, validate=False)
+    figure = pio.to_html(
+        data[FIGURE], config={"showSendToCloud": False}, full_html=False, include_plotlyjs=False, validate=False
+    )
     return nbformat.v4.new_output(
         output.output_type, data={"text/html": f'<div class="figure">{figure}</div>'}, metadata={}
     )

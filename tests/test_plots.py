@@ -281,3 +281,12 @@ def test_text_of_a_session_stays_text() -> None:
 def test_any_text_can_be_a_label(text: str | None) -> None:
     assert "\n" not in style.label(text)
     assert "\x1b" not in style.plain(text)
+
+
+def test_no_figure_offers_to_be_sent_away() -> None:
+    """Plotly 7 puts a button on each figure that uploads it; nothing here leaves the machine."""
+    figure = fig_lines(tiny(3))
+    for name in ("plotly_mimetype", "notebook", "vscode", "browser"):
+        assert pio.renderers[name].config["showSendToCloud"] is False, name
+    shown = pio.renderers["plotly_mimetype"].to_mimebundle(figure.to_dict())
+    assert shown["application/vnd.plotly.v1+json"]["config"]["showSendToCloud"] is False

@@ -126,6 +126,11 @@ def template() -> str:
                 "bargap": 0,
             }
         )
+        # Plotly's button "Share chart..." sends a figure to a server of Plotly's. A figure may show somebody's session.
+        for name in pio.renderers:
+            config = getattr(pio.renderers[name], "config", None)
+            if isinstance(config, dict):
+                config.setdefault("showSendToCloud", False)
     return "labkit"
 
 
