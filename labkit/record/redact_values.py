@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
@@ -16,9 +17,22 @@ __all__ = ["Redaction"]
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?")
 _ID = re.compile(
     r"(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-    r"|(?:msg|toolu|srvtoolu|req|call|chatcmpl|resp|rs|fc|item|prt|ses)(?:_|-)[A-Za-z0-9_]{1,64})"
+    r"|(?:msg|toolu|srvtoolu|req|call|chatcmpl|resp|rs|fc|item|prt|ses)(?:_|-)[A-Za-z0-9_]{1,64}"
+    r"|response-\d{10,20}(?:-tool-call_[A-Za-z0-9]{1,64})?)"
 )
-_ID_KEY = re.compile(r"(?:^|_|[a-z])(?:[iI]ds?|IDs?|UUIDs?|[uU]uids?)$")
+_ID_KEY = re.compile(r"(?:^|[_.]|[a-z])(?:[iI]ds?|IDs?|UUIDs?|[uU]uids?)$")
+_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,60}")
+# Messages and tools whose keys say where they stand: llm.input_messages.0.message.role, gen_ai.prompt.0.content.
+_FLAT = re.compile(
+    r"(?:llm\.(?:input_messages|output_messages|tools)|gen_ai\.(?:prompt|completion))\.\d+\.[a-z_.\d]{1,100}"
+)
+_FLAT_TOOL = re.compile(r"(?:tool_calls?\.\d+\.(?:tool_call\.function\.)?|^tool\.)name$")
+_TYPE_KEYS = {"type", "event", "event_type", "kind", "object", "subtype", "record_type", "run_type", "method"}
+# The class of a message, as LangChain's dumps name it.
+_CLASS = re.compile(r"[A-Z][A-Za-z]{1,12}Message(?:Chunk)?|langchain(?:_core)?|schema|messages")
+_EVENT_STREAM = re.compile(r"(data|event|id|retry):[ \t]?")
+# Counts and times that some formats write as strings.
+_COUNT_KEY = re.compile(r"(?i)token|usage|unixnano|unix_nano|^intvalue$")
 _MEDIA = re.compile(r"(?:image|audio|video|text|application)/[a-z0-9.+-]{1,40}")
 _NAME = re.compile(r"[A-Za-z_][\w.:-]{0,80}|<synthetic>")
 _MODEL = re.compile(r"[\w./:@\[\]-]{1,80}")
@@ -27,13 +41,25 @@ _DATA_URL = re.compile(r"data:([\w.+/-]{1,40});base64,([A-Za-z0-9+/=_-]*)")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(?P<colon>\s*:)?|-?\d[\d.eE+-]*')
 _decoder = json.JSONDecoder()
 _SEALED = {"signature", "thoughtSignature", "thought_signature", "encrypted_content", "reasoning_opaque"}
-_MODELS = {"model", "modelID", "modelId", "model_id", "model_name", "modelName", "modelVersion", "llm"}
-_TOOLS = {"tool", "tool_name", "toolName", "function_name"}
+_MODELS = {
+    "model",
+    "modelID",
+    "modelId",
+    "model_id",
+    "model_name",
+    "modelName",
+    "modelVersion",
+    "llm",
+    "ls_model_name",
+    "selectedModel",
+}
+_TOOLS = {"tool", "tool_name", "toolName", "function_name", "gen_ai.tool.name"}
 _BESIDE_A_TOOL = {
     "input", "args", "arguments", "parameters", "input_schema", "inputSchema", "call_id", "tool_call_id",
     "callId", "response", "function_name",
 }  # fmt: skip
 _ARGUMENTS = {"input", "args", "arguments", "parameters", "input_schema", "inputSchema", "toolUseResult"}
+_PART = {"role", "type"}
 _MEDIA_KEYS = {"media_type", "mimeType", "mime_type"}
 _AGENTS = {"agentId", "agent_id"}
 
@@ -70,6 +96,11 @@ class Redaction:
         """A line of JSON values; what does not parse, as after a crash, is redacted as text."""
         done: list[str] = []
         at = 0
+        stream = _EVENT_STREAM.match(line)
+        if stream is not None:
+            rest = line[stream.end() :]
+            named = stream[1] == "event" and _TYPE.fullmatch(rest.strip()) and not _secret(rest.strip())
+            return stream[0] + (self._keep(rest) if named else self._line(rest))
         while at < len(line):
             if line[at] in "\r\n \t\0,":
                 done.append(line[at])
@@ -90,10 +121,18 @@ class Redaction:
     def _value(self, value: Any, key: str | None, beside: dict[str, Any], free: bool) -> Any:
         """A value under a key; ``free`` inside of arguments and results, where anything may stand."""
         if isinstance(value, dict):
-            inside = free or key in _ARGUMENTS
+            name, held = value.get("key"), value.get("value")
+            if len(value) == 2 and isinstance(name, str) and isinstance(held, dict):  # an attribute in OTLP
+                given = {k: self._value(v, name if k == "stringValue" else k, held, free) for k, v in held.items()}
+                return {
+                    "key": self._key(name),
+                    "value": {self._key(k): v for k, v in zip(held, given.values(), strict=True)},
+                }
+            inside = free or (key in _ARGUMENTS and not _are_messages(value))
             return {self._key(k): self._value(v, k, value, inside) for k, v in value.items()}
         if isinstance(value, list):
-            return [self._value(v, key, beside, free or key in _ARGUMENTS) for v in value]
+            inside = free or (key in _ARGUMENTS and not _are_messages(value))
+            return [self._value(v, None if key in _ARGUMENTS else key, beside, inside) for v in value]
         if isinstance(value, str):
             return self._string(value, key, beside, free)
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 99_999:
@@ -104,7 +143,8 @@ class Redaction:
         return value
 
     def _key(self, key: str) -> str:
-        return self._keep(key) if key in self._known else self.names.text(key)
+        known = key in self._known or _camel(key) in self._known or _FLAT.fullmatch(key)
+        return self._keep(key) if known else self.names.text(key)
 
     def _keep(self, text: str) -> str:
         self.kept.add(text)
@@ -127,7 +167,7 @@ class Redaction:
                     media = pieces[i + 1] if _MEDIA.fullmatch(pieces[i + 1]) else "image"
                     pieces[i + 1 : i + 3] = [f"data:{self._keep(media)};base64,", _blank(pieces[i + 2])]
             return "".join(pieces)
-        return self._json(text) or self.names.text(text)
+        return self._json(text, key, beside, free) or self.names.text(text)
 
     def _stays(self, text: str, key: str | None, beside: dict[str, Any], free: bool) -> bool:
         agent = key in _AGENTS and _NAME.fullmatch(text) and not _secret(text)
@@ -137,14 +177,20 @@ class Redaction:
             return True
         if free:
             return False
-        tool = key in _TOOLS or (key == "name" and not _BESIDE_A_TOOL.isdisjoint(beside))
-        named = (tool and _NAME.fullmatch(text)) or (key in _MODELS and _MODEL.fullmatch(text))
+        if text.isascii() and text.isdigit() and key in self._known and _COUNT_KEY.search(key or ""):
+            return True
+        tool = (
+            key in _TOOLS or _FLAT_TOOL.search(key or "") or (key == "name" and not _BESIDE_A_TOOL.isdisjoint(beside))
+        )
+        model = (key or "").rpartition(".")[2] in _MODELS and _MODEL.fullmatch(text)
+        named = (tool and _NAME.fullmatch(text)) or model or (key in _TYPE_KEYS and _TYPE.fullmatch(text))
+        named = named or (key == "id" and _CLASS.fullmatch(text))
         if (named and not _secret(text)) or _MEDIA.fullmatch(text):
             self._keep(text)
             return True
         return False
 
-    def _json(self, text: str) -> str | None:
+    def _json(self, text: str, key: str | None, beside: dict[str, Any], free: bool) -> str | None:
         """JSON in a string, as arguments often are, redacted as JSON so that it still parses."""
         bare = text.strip()
         if bare[:1] not in ("{", "["):
@@ -153,9 +199,17 @@ class Redaction:
             value = json.loads(bare)
         except (ValueError, RecursionError):
             return None
-        if isinstance(value, (dict, list)):
-            return _TOKEN.sub(self._token, text)
-        return None
+        if not isinstance(value, (dict, list)):
+            return None
+        if not free and ((key or "").rpartition(".")[2] not in _ARGUMENTS or _are_messages(value)):
+            # Attributes, messages or records of a format: what stays depends on their keys.
+            new = iter([*_scalars(self._value(value, key, beside, False))])
+            old = [*_scalars(value)]
+            if len(old) == len(_TOKEN.findall(text)):  # no key twice
+                return _TOKEN.sub(
+                    lambda match: json.dumps(next(new), ensure_ascii=False) + (match["colon"] or ""), text
+                )
+        return _TOKEN.sub(self._token, text)
 
     def _token(self, match: re.Match[str]) -> str:
         """One string or number of JSON; what lies between them, line ends too, stays."""
@@ -167,6 +221,32 @@ class Redaction:
         inner = json.loads(token.removesuffix(colon or ""), strict=False)
         given = self._key(inner) if colon else self._string(inner, None, {}, True)
         return json.dumps(given, ensure_ascii=False) + (colon or "")
+
+
+def _camel(key: str) -> str:
+    """The other spelling of a key: Google's libraries write ``promptTokenCount`` or ``prompt_token_count``."""
+    return re.sub(r"(?<=[a-z])_([a-z])", lambda match: match[1].upper(), key)
+
+
+def _are_messages(value: Any) -> bool:
+    """Whether an input is that of a model, not of a tool."""
+    given = value.get("messages") if isinstance(value, dict) else value
+    if not isinstance(given, list) or not all(isinstance(m, dict) and not m.keys().isdisjoint(_PART) for m in given):
+        return False
+    return any("role" in m for m in given)
+
+
+def _scalars(value: Any) -> Iterator[str | int | float]:
+    """Keys, strings and numbers of a JSON value, in the order in which they are written."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _scalars(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _scalars(item)
+    elif value is not None and not isinstance(value, bool):
+        yield value
 
 
 def _secret(name: str) -> bool:

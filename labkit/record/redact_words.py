@@ -9,7 +9,7 @@ import secrets
 import string
 from collections.abc import Set
 
-__all__ = ["ERRORS", "EXTENSIONS", "MARKERS", "WORD", "Pseudonyms"]
+__all__ = ["ERRORS", "EXTENSIONS", "FRAMES", "MARKERS", "WORD", "Pseudonyms"]
 
 # What lies between words and stays: blanks, ASCII punctuation, and signs that harnesses draw with. Everything
 # else is part of a word, also emoji and the vowel signs that Unicode does not count as letters. The letter of an
@@ -39,6 +39,11 @@ ERRORS = frozenset(
 
 EXTENSIONS = frozenset(_ENDINGS.split())
 """Endings of files that stay after a dot."""
+
+FRAMES = re.compile(
+    r"```(?:mswea_bash_command|bash)\b|</?(?:returncode|output|function|parameter|state_snapshot)(?=[=>])|(?<=:)subagent(?=:)"
+)
+"""What some harnesses put around calls and results in their texts; a reader finds them by it."""
 
 _LETTERS = string.ascii_lowercase
 _CAPITALS = string.ascii_uppercase
@@ -73,6 +78,14 @@ class Pseudonyms:
 
     def text(self, text: str, keep: Set[str] = frozenset()) -> str:
         """A text with every word replaced that is not on the list; its signs and lines stay."""
+        done, at = [], 0
+        for frame in FRAMES.finditer(text):
+            done += [self._plain(text[at : frame.start()], keep), frame[0]]
+            self.kept.update(WORD.findall(frame[0]))
+            at = frame.end()
+        return "".join(done) + self._plain(text[at:], keep)
+
+    def _plain(self, text: str, keep: Set[str]) -> str:
         return WORD.sub(lambda match: self._match(match, keep), text)
 
     def _match(self, match: re.Match[str], keep: Set[str]) -> str:
